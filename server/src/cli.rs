@@ -32,6 +32,7 @@ mod open;
 mod options;
 mod output;
 mod projects;
+mod push;
 mod read;
 mod reap_environments;
 mod report;
@@ -169,6 +170,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Usage(options) => usage::usage(call, options),
         Command::Webhooks(command) => webhooks::run(call, command),
         Command::Notifications(command) => notifications::run(call, command),
+        Command::Push(command) => push::run(call, command),
         Command::Open(options) => open::open(call, options),
         Command::Backup(options) => backup::run_backup(call, options),
         Command::Restore(options) => backup::run_restore(call, options),

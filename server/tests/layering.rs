@@ -276,6 +276,7 @@ const PAGE: &[(&str, &[&str], &[&str])] = &[
             "notify",
             "page",
             "prefs",
+            "push",
             "ready",
             "restores",
             "say",

@@ -12,6 +12,7 @@ pub mod keepers;
 pub mod metrics;
 pub mod notifications;
 pub mod probe;
+pub mod push;
 pub mod report;
 pub mod restore;
 pub mod settings;
@@ -196,6 +197,9 @@ pub struct PageNotifications {
     pub on_ready: bool,
     /// When a session is stopped.
     pub on_stop: bool,
+    /// Devices can be notified while the page is closed.
+    #[serde(default)]
+    pub push_enabled: bool,
 }
 
 /// Preflight in the stream: the verdict and the words of what blocks.

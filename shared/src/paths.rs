@@ -68,6 +68,12 @@ pub const DEVICES: &str = "/api/devices";
 pub const NOTIFICATIONS: &str = "/api/notifications";
 /// A test of their targets.
 pub const TEST_NOTIFICATION: &str = "/api/notifications/send-test";
+/// The key that a browser subscribes with.
+pub const PUSH_KEY: &str = "/api/push/key";
+/// Devices that are notified while the page is closed.
+pub const PUSH_SUBSCRIPTIONS: &str = "/api/push/subscriptions";
+/// The worker of the page.
+pub const WORKER: &str = "/sw.js";
 /// Signs out every browser but the one that asks.
 pub const SIGN_OUT_OTHERS: &str = "/api/devices/sign-out-others";
 /// Who can reach the service.

@@ -21,7 +21,7 @@ use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::{
     AccessReport, ConfigEditor, History, Metrics, Preferences, Reports, Status, Support,
 };
-use crate::outbound::{Notifications, Webhooks};
+use crate::outbound::{Notifications, Push, Webhooks};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
 use crate::projects::trusting::ProjectService;
@@ -247,6 +247,12 @@ impl App {
     #[must_use]
     pub fn notifications(&self) -> &Arc<Notifications> {
         &self.0.notifications
+    }
+
+    /// Notifications of devices while the page is closed.
+    #[must_use]
+    pub fn push(&self) -> &Arc<Push> {
+        &self.0.push
     }
 
     /// What bridges use of processor, memory and disk.

@@ -4,7 +4,8 @@
 //! Reading a credential changes nothing. Every credential that opens something can end: what it
 //! opened asks [`Auth::ended`], which knows of sign-outs here and of writes by other processes.
 
-mod devices;
+pub(crate) mod devices;
+pub(crate) mod holder;
 mod identity;
 mod known;
 pub(crate) mod password;

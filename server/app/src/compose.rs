@@ -48,7 +48,7 @@ use crate::ops::{
     AccessReport, Accounts, ConfigEditor, History, Metrics, Preferences, Reports, Status, Support,
 };
 use crate::ops::{legacy::LegacyImport, temporaries::Temporaries};
-use crate::outbound;
+use crate::outbound::{self, Push};
 use crate::projects::catalog::Catalog;
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::{Clones, ClonesParts};
@@ -135,8 +135,9 @@ impl UseCases {
         let readers = is_server.then(|| Arc::clone(&read_model));
         let hosted_rows = Arc::new(HostedRows::new(&store, &clock, &link, view, readers, served));
         let sources = (&hosted_rows, &asked, &copies);
+        let push = Arc::new(Push::new(&config, port, (&auth, &store), (&clock, &tasks), is_server));
         let (webhooks, notifications) =
-            outbound::fed_by(&read_model, &config, port, (&clock, &tasks), sources);
+            outbound::fed_by(&read_model, &config, port, (&clock, &tasks), sources, &push);
         let lookup = Arc::new(Lookup {
             registry: Arc::clone(&registry),
             catalog: Arc::clone(&catalog),
@@ -592,6 +593,7 @@ impl UseCases {
             legacy,
             webhooks,
             notifications,
+            push,
             supervision,
         }
     }

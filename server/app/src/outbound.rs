@@ -3,14 +3,17 @@
 //! Each target has a queue and a worker of its own, so that one that hangs delays no other and no
 //! change of a session. Delivery is best effort: one attempt, and nothing outlives the process.
 
+mod kept;
 mod message;
 mod notifications;
+mod push;
 mod queue;
 mod rule;
 mod sender;
 mod target;
 
 pub use notifications::Notifications;
+pub use push::{Push, Subscriber};
 pub(crate) use sender::trusting_this_machine;
 
 use crate::AppError;
@@ -57,9 +60,10 @@ pub(crate) fn fed_by(
     port: u16,
     (clock, tasks): (&Arc<dyn Clock>, &Tasks),
     sources: Sources<'_>,
+    push: &Arc<Push>,
 ) -> (Arc<Webhooks>, Arc<Notifications>) {
     let webhooks = Arc::new(Webhooks::new(config, port, Arc::clone(clock), tasks.clone()));
-    let notifications = Arc::new(Notifications::new(config, port, clock, tasks, sources));
+    let notifications = Arc::new(Notifications::new(config, port, clock, tasks, sources, push));
     let (posted, shown) = (Arc::clone(&webhooks), Arc::clone(&notifications));
     read_model.tell(move |event| {
         posted.offer(event);

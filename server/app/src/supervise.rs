@@ -88,6 +88,7 @@ impl Supervision {
         let (transcripts, starter) = (&self.transcripts, &self.healer.starter);
         let plans = LaunchPlans::new(transcripts, registry, &self.jobs, starter);
         plans.publish().await?;
+        self.notifications.know_open();
         if let Some(publisher) = &registry.publisher {
             publisher.publish_projects().await;
         }

@@ -22,7 +22,7 @@ pub use access::{
 pub use bridges::{
     Agent, CeilingAction, Ceilings, InstanceDefaults, Logs, Metrics, Project, Restart, ScopeUse,
 };
-pub use reporting::{Hosted, Notifications, Observability, Usage, UsageMode, Webhooks};
+pub use reporting::{Hosted, Notifications, Observability, Push, Usage, UsageMode, Webhooks};
 
 section! {
     /// The whole configuration at one moment.
@@ -95,6 +95,8 @@ section! {
         observability: Observability,
         /// Notifications.
         notifications: Notifications,
+        /// Notifications of devices.
+        push: Push,
         /// Event posts.
         webhooks: Webhooks,
         /// The hosted-session daemon.

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use svc_shared::internal::settings::{ConfigSpec, DepStatus, MapKey};
 
 /// Sections for people, in the order of an editor.
-const SECTIONS: [(&str, &str); 18] = [
+const SECTIONS: [(&str, &str); 19] = [
     ("general", "General"),
     ("claude", "Agent"),
     ("instance_defaults", "Launch defaults"),
@@ -19,6 +19,7 @@ const SECTIONS: [(&str, &str); 18] = [
     ("metrics", "Metrics"),
     ("observability", "Monitoring"),
     ("notifications", "Notifications"),
+    ("push", "Notifications of devices"),
     ("api", "API"),
     ("reaper", "Environments"),
     ("clone", "Creating and cloning"),
@@ -29,7 +30,7 @@ const SECTIONS: [(&str, &str); 18] = [
 ];
 
 /// Names for people, where the last name of a key says too little.
-const NAMES: [(&str, &str); 54] = [
+const NAMES: [(&str, &str); 57] = [
     ("api.openapi_enabled", "API description"),
     ("ceilings.action", "Above a limit"),
     ("ceilings.memory_mb", "Memory"),
@@ -73,6 +74,9 @@ const NAMES: [(&str, &str); 54] = [
     ("notifications.notify_on_stop", "A bridge stopped"),
     ("notifications.quiet_hours", "Quiet hours"),
     ("notifications.urls", "Addresses"),
+    ("push.allow_action", "Answer from a notification"),
+    ("push.enabled", "To devices"),
+    ("push.include_content", "Say what is asked"),
     ("observability.prometheus_enabled", "Prometheus metrics"),
     ("reaper.ui_enabled", "Environment reaper"),
     ("restart.initial_delay_seconds", "First delay"),
@@ -277,7 +281,9 @@ mod tests {
         let advanced: Vec<&str> =
             leaves().filter(|leaf| leaf.edit == Edit::Advanced).map(|leaf| leaf.key).collect();
         assert!(
-            advanced.iter().all(|key| key.starts_with("clone.") || key.starts_with("webhooks.")),
+            advanced
+                .iter()
+                .all(|key| ["clone.", "push.", "webhooks."].iter().any(|of| key.starts_with(of))),
             "{advanced:?}"
         );
     }

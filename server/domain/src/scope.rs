@@ -113,8 +113,19 @@ const READABLE: [&str; 18] = [
 /// First segments below `/api` whose changes are operation.
 const OPERABLE: [&str; 5] = ["projects", "instances", "agents", "restore", "launches"];
 /// First segments elsewhere that every scope may read.
-const PAGES: [&str; 9] =
-    ["", "ui", "static", "login", "logout", "healthz", "metrics", "docs", "openapi.json"];
+const PAGES: [&str; 11] = [
+    "",
+    "ui",
+    "static",
+    "sw.js",
+    "manifest.webmanifest",
+    "login",
+    "logout",
+    "healthz",
+    "metrics",
+    "docs",
+    "openapi.json",
+];
 
 fn need(method: &str, pattern: &str) -> Need {
     let mut segments = pattern.trim_start_matches('/').split('/');
@@ -209,6 +220,11 @@ mod tests {
             ("GET", "/api/config", false, false, false),
             ("GET", "/api/notifications", false, false, false),
             ("POST", "/api/notifications/send-test", false, false, false),
+            ("GET", "/api/push/key", false, false, false),
+            ("GET", "/api/push/subscriptions", false, false, false),
+            ("POST", "/api/push/subscriptions", false, false, false),
+            ("DELETE", "/api/push/subscriptions/{id}", false, false, false),
+            ("POST", "/api/push/subscriptions/{id}/test", false, false, false),
             ("GET", "/api/somewhere/new", false, false, false),
         ] {
             let got = Scope::ALL.map(|scope| only(scope).covers(method, pattern));

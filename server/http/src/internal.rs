@@ -20,6 +20,7 @@ pub(crate) mod notifications;
 pub(crate) mod ops;
 pub(crate) mod probe;
 pub(crate) mod projects;
+pub(crate) mod push;
 pub(crate) mod qr;
 pub(crate) mod rate;
 pub(crate) mod restart;

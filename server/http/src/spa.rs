@@ -10,8 +10,9 @@ use crate::layers::compress::{self, Coding};
 use crate::layers::headers::Policy;
 use crate::plain;
 use poem::http::{HeaderValue, StatusCode, header};
-use poem::{Body, Response};
+use poem::{Body, IntoResponse as _, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
+use serde_json::{Value, json};
 use std::sync::OnceLock;
 
 #[derive(RustEmbed)]
@@ -33,6 +34,66 @@ const HASH_DIGITS: std::ops::RangeInclusive<usize> = 13..=16;
 /// The page's document with prefix and nonce of this reply.
 pub(crate) async fn shell(call: Call) -> Result<Response, Refusal> {
     Ok(fill(read(DOCUMENT.to_owned()).await, &call))
+}
+
+/// The worker of the page.
+///
+/// It belongs to everything below the prefix that it is served from.
+pub(crate) async fn worker(call: Call) -> Result<Response, Refusal> {
+    text_at_root(&call, include_str!("sw.js"), "text/javascript; charset=utf-8").await
+}
+
+/// What a system needs to install the page as an application.
+pub(crate) async fn manifest(call: Call) -> Result<Response, Refusal> {
+    let icon = tokio::task::spawn_blocking(|| {
+        Dist::iter().find(|name| name.starts_with("icons-") && name.ends_with(".svg"))
+    });
+    let icons: Vec<Value> = icon.await.ok().flatten().into_iter().map(|name| {
+        json!({ "src": format!("{ROOT_MARK}/static/{name}"), "sizes": "any", "type": "image/svg+xml" })
+    }).collect();
+    let manifest = json!({
+        "id": format!("{ROOT_MARK}/ui/"),
+        "name": "Bridge Manager",
+        "short_name": "svc",
+        "start_url": format!("{ROOT_MARK}/ui/"),
+        "scope": format!("{ROOT_MARK}/"),
+        "display": "standalone",
+        "icons": icons,
+    });
+    text_at_root(&call, &manifest.to_string(), "application/manifest+json").await
+}
+
+/// A text that names addresses of this service.
+///
+/// 404 where there is no page that it is for.
+async fn text_at_root(
+    call: &Call,
+    text: &str,
+    media_type: &'static str,
+) -> Result<Response, Refusal> {
+    if read(DOCUMENT.to_owned()).await.is_none() {
+        return Err(Refusal::not_found());
+    }
+    let text = text.replace(ROOT_MARK, call.context.root.as_str());
+    let etag = format!("\"{}\"", digest::short_hash(text.as_bytes()));
+    let response = if is_known(call, &etag) {
+        Response::from(StatusCode::NOT_MODIFIED)
+    } else {
+        Response::builder().header(header::CONTENT_TYPE, media_type).body(text)
+    };
+    let response = response.with_header(header::CACHE_CONTROL, "no-cache");
+    Ok(response.with_header(header::ETAG, etag).into_response())
+}
+
+/// Whether the client has this state of a file already.
+fn is_known(call: &Call, etag: &str) -> bool {
+    call.request
+        .headers()
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|tag| matches!(tag.trim(), "*") || tag.trim().trim_start_matches("W/") == etag)
 }
 
 /// The document of the gallery; 404 where the page was built without it.
@@ -88,14 +149,7 @@ fn send(call: &Call, name: &str, file: EmbeddedFile, coding: Option<Coding>) -> 
     hash.truncate(24);
     let suffix = coding.map(|coding| format!("-{}", coding.name())).unwrap_or_default();
     let etag = format!("\"{hash}{suffix}\"");
-    let is_known = call
-        .request
-        .headers()
-        .get_all(header::IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|tag| matches!(tag.trim(), "*") || tag.trim().trim_start_matches("W/") == etag);
+    let is_known = is_known(call, &etag);
     let mut response = if is_known {
         StatusCode::NOT_MODIFIED.into()
     } else {

@@ -19,6 +19,7 @@ use crate::cli::notifications::{Notifications, TestNotifications};
 use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
 use crate::cli::projects::{CloneProject, Create};
+use crate::cli::push::{NamedDevice, Push};
 use crate::cli::reap_environments::ReapEnvironments;
 use crate::cli::report::{self, Report};
 use crate::cli::restart::Restart;
@@ -351,6 +352,12 @@ Examples:
         after_help = "Examples:\n  svc notifications test\n  svc notifications test 2 --json"
     )]
     Notifications(Notifications),
+    /// List the devices that are notified while the page is closed, try or remove one.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  svc push list\n  svc push test 3f2a90c1d4e5b607"
+    )]
+    Push(Push),
     /// Issue, list, rotate and revoke the named tokens of programs.
     #[command(
         name = "api-token",
@@ -518,6 +525,11 @@ impl Command {
             )
             | Self::Devices(
                 Devices::List(Listing { json }) | Devices::SignOut(SignOut { json, .. }),
+            )
+            | Self::Push(
+                Push::List(Listing { json })
+                | Push::Test(NamedDevice { json, .. })
+                | Push::Remove(NamedDevice { json, .. }),
             )
             | Self::Access(Listing { json })
             | Self::HashPassword(HashPassword { json, .. })

@@ -89,6 +89,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "planned launches",
         sql: include_str!("../../../migrations/0017_planned_launches.sql"),
     },
+    Script {
+        version: 18,
+        description: "push subscriptions",
+        sql: include_str!("../../../migrations/0018_push_subscriptions.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

@@ -2,7 +2,7 @@
 
 use crate::{
     access, addresses, bridge_prompts, bridges, end_facts, history, hosted, limit_waits,
-    planned_launches, stranded, transcripts, ui_prefs,
+    planned_launches, push_subscriptions, stranded, transcripts, ui_prefs,
 };
 
 /// Every statement on our tables.
@@ -19,6 +19,7 @@ pub(crate) const STATEMENTS: &[&[&str]] = &[
     hosted::STATEMENTS,
     limit_waits::STATEMENTS,
     planned_launches::STATEMENTS,
+    push_subscriptions::STATEMENTS,
     stranded::STATEMENTS,
     transcripts::STATEMENTS,
     ui_prefs::STATEMENTS,

@@ -1,6 +1,7 @@
 //! Notifications of the service: the bodies of `/api/notifications`.
 
 use crate::Timestamp;
+use crate::internal::push::PushDevice;
 use crate::status::words;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,10 @@ pub struct NotificationReport {
     pub held: usize,
     /// Every entry, in the order of the list.
     pub targets: Vec<NotificationTarget>,
+    /// Devices can be notified while the page is closed.
+    pub push_enabled: bool,
+    /// These devices, the one that asks first.
+    pub devices: Vec<PushDevice>,
 }
 
 /// Body of `POST /api/notifications/send-test`.

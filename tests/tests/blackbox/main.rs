@@ -96,6 +96,7 @@ mod plan_limits_crowd;
 mod power_cut;
 mod probe;
 mod proxies;
+mod push;
 mod readiness;
 mod real_agent;
 mod recap;

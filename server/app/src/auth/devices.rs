@@ -184,12 +184,16 @@ fn known(row: &SignInRow) -> String {
     recognised(&row.user_agent).map_or_else(|| "a device".to_owned(), |found| found.name)
 }
 
+/// Browser and system of a user agent, as people call them.
+pub(crate) fn browser_name(user_agent: &str) -> Option<String> {
+    recognised(user_agent).map(|found| found.name)
+}
+
 struct Recognised {
     name: String,
     is_mobile: bool,
 }
 
-/// Browser and system of a user agent, as people call them.
 fn recognised(user_agent: &str) -> Option<Recognised> {
     const UNKNOWN: &str = "UNKNOWN";
     let WootheeResult { name, os, category, .. } = Parser::new().parse(user_agent)?;

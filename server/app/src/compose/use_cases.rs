@@ -20,7 +20,7 @@ use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::{AccessReport, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Reports, Status, Support};
-use crate::outbound::{Notifications, Webhooks};
+use crate::outbound::{Notifications, Push, Webhooks};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
 use crate::projects::trusting::ProjectService;
@@ -85,5 +85,6 @@ pub(crate) struct UseCases {
     pub approvals: Approvals,
     pub webhooks: Arc<Webhooks>,
     pub notifications: Arc<Notifications>,
+    pub push: Arc<Push>,
     pub supervision: Arc<Supervision>,
 }

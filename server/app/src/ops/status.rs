@@ -142,6 +142,7 @@ impl Status {
                 on_crash: config.notifications.notify_on_crash,
                 on_ready: config.notifications.notify_on_ready,
                 on_stop: config.notifications.notify_on_stop,
+                push_enabled: config.push.enabled,
             },
         }
     }

@@ -9,8 +9,10 @@ mod services;
 mod target;
 
 use super::message::{delivery_id, fitted};
+use super::push::{Call, Push, Question, Word};
 use super::rule::Rule;
 use crate::asked::rows::AskedRows;
+use crate::auth::Identity;
 use crate::hosted::rows::HostedRows;
 use crate::registry::copies::Copies;
 use crate::tasks::Tasks;
@@ -26,8 +28,10 @@ use svc_domain::notification::address::Address;
 use svc_domain::notification::quiet::QuietHours;
 use svc_domain::notification::text::{self, Kind, Line};
 use svc_ports::Clock;
+use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
 use svc_shared::events::{Event, EventName, Payload};
+use svc_shared::ids::InstanceId;
 use svc_shared::internal::notifications::{
     NotificationReport, NotificationTarget, NotificationTests,
 };
@@ -51,7 +55,10 @@ enum New {
 
 /// A notification of questions that are open.
 struct Shown {
-    notice: Arc<Notice>,
+    /// Of the services of the configuration, if they were told.
+    notice: Option<Arc<Notice>>,
+    /// Of devices.
+    call: Arc<Call>,
     open: BTreeSet<Key>,
 }
 
@@ -69,6 +76,8 @@ pub struct Notifications {
     new: Mutex<Vec<New>>,
     news: Notify,
     gathered: Mutex<Gatherer>,
+    at_start: Mutex<BTreeSet<Key>>,
+    push: Arc<Push>,
     rows: Arc<HostedRows>,
     asked: Arc<AskedRows>,
     copies: Arc<Copies>,
@@ -92,6 +101,7 @@ impl Notifications {
         clock: &Arc<dyn Clock>,
         tasks: &Tasks,
         (rows, asked, copies): Sources<'_>,
+        push: &Arc<Push>,
     ) -> Self {
         let settings = &config.notifications;
         let (mut targets, mut unusable) = (Vec::new(), Vec::new());
@@ -130,6 +140,8 @@ impl Notifications {
             new: Mutex::default(),
             news: Notify::new(),
             gathered: Mutex::new(Gatherer::new(settle)),
+            at_start: Mutex::default(),
+            push: Arc::clone(push),
             rows: Arc::clone(rows),
             asked: Arc::clone(asked),
             copies: Arc::clone(copies),
@@ -138,18 +150,26 @@ impl Notifications {
         }
     }
 
-    /// Starts a worker for each target, and what gathers for them.
+    fn has_targets(&self) -> bool {
+        self.is_enabled && !self.targets.is_empty()
+    }
+
+    /// Starts a worker for each target, and what gathers for them and for devices.
     pub(crate) fn start(self: &Arc<Self>) {
-        if !self.is_enabled || self.targets.is_empty() {
-            return;
-        }
-        tracing::info!("notifications go to {} targets (`notifications.urls`)", self.targets.len());
         // What is told at the very end is tried as well.
         let over = CancellationToken::new();
-        for target in &self.targets {
-            let (target, over) = (Arc::clone(target), over.clone());
-            self.tasks.spawn(async move { target.run(&over).await });
+        if self.has_targets() {
+            tracing::info!(
+                "notifications go to {} targets (`notifications.urls`)",
+                self.targets.len()
+            );
+            for target in &self.targets {
+                let (target, over) = (Arc::clone(target), over.clone());
+                self.tasks.spawn(async move { target.run(&over).await });
+            }
         }
+        let (push, end) = (Arc::clone(&self.push), over.clone());
+        self.tasks.spawn(async move { push.run(&end).await });
         let this = Arc::clone(self);
         self.tasks.spawn(async move {
             this.run().await;
@@ -167,7 +187,9 @@ impl Notifications {
 
     /// Takes an event in, if it is told. Never waits.
     pub(crate) fn offer(&self, event: &Event) {
-        if !self.is_enabled || self.targets.is_empty() || !self.wanted.contains(&event.name()) {
+        let is_wanted = self.has_targets() && self.wanted.contains(&event.name());
+        // What each device wants is known when it is told.
+        if !is_wanted && !self.push.is_enabled() {
             return;
         }
         let new = match &event.payload {
@@ -176,9 +198,11 @@ impl Notifications {
                     EventName::Crash if told.restart_quarantined => Kind::GaveUp,
                     EventName::Crash => Kind::Crashed,
                     EventName::Ready => Kind::Ready,
-                    _ => Kind::Stopped,
+                    EventName::Stop => Kind::Stopped,
+                    _ => return,
                 };
                 New::Line(Line {
+                    instance_id: event.instance_id.clone(),
                     label: shown_name(&told.label),
                     project: shown_name(told.project.as_str()),
                     kind,
@@ -204,6 +228,7 @@ impl Notifications {
         let shutdown = self.tasks.shutdown().clone();
         loop {
             self.gather();
+            self.take_at_start(&mut shown);
             let due = self.wake_up();
             let sleep = async {
                 match due {
@@ -275,31 +300,74 @@ impl Notifications {
             }
         };
         for told in told {
-            let notice = match self.notice(&told) {
-                Ok(notice) => Arc::new(notice),
+            let at = self.clock.now();
+            let delivery = match delivery_id(at) {
+                Ok(delivery) => delivery,
                 Err(error) => {
                     tracing::warn!(error = %error, "a notification was not made");
                     continue;
                 }
             };
-            self.targets.iter().for_each(|target| target.tell(&notice));
+            let notice = self.notice(&told, &delivery, at).map(Arc::new);
+            if let Some(notice) = &notice {
+                self.targets.iter().for_each(|target| target.tell(notice));
+            }
+            let call = Arc::new(Call { delivery, at, word: self.word(&told) });
+            if self.push.is_enabled() {
+                self.push.tell(Arc::clone(&call));
+            }
             if let Told::Questions(keys) = told {
-                shown.push(Shown { notice, open: keys.into_iter().collect() });
+                shown.push(Shown { notice, call, open: keys.into_iter().collect() });
             }
         }
     }
 
-    fn notice(&self, told: &Told) -> Result<Notice, AppError> {
+    /// What devices are told.
+    fn word(&self, told: &Told) -> Word {
+        match told {
+            Told::Lines(lines) => Word::Lines(lines.clone()),
+            Told::Questions(keys) => {
+                Word::Questions(keys.iter().map(|key| self.question(key)).collect())
+            }
+        }
+    }
+
+    fn question(&self, key: &Key) -> Question {
+        let (id, request) = key;
+        let (label, project) = self.session(key);
+        let id_text = id.as_ref().map(InstanceId::as_str).unwrap_or_default();
+        let mut asked = self.rows.prompts().into_iter().chain(self.asked.get(request));
+        let row = asked.find(|row| row.instance_id == id_text && row.request_id == *request);
+        let (tool, summary) = row.map(|row| (row.tool, row.summary)).unwrap_or_default();
+        Question {
+            instance_id: id.clone(),
+            request_id: request.clone(),
+            project,
+            label,
+            tool: tool.as_deref().map(shown_name),
+            summary,
+        }
+    }
+
+    /// What the services of the configuration are told; `None` where that is nothing.
+    fn notice(&self, told: &Told, delivery: &str, at: Timestamp) -> Option<Notice> {
+        if !self.has_targets() {
+            return None;
+        }
         let (event, text, is_urgent) = match told {
             Told::Lines(lines) => {
-                let is_bad = |line: &Line| matches!(line.kind, Kind::Crashed | Kind::GaveUp);
+                let is_wanted = |line: &&Line| self.wanted.contains(&event_of(line.kind));
+                let lines: Vec<Line> = lines.iter().filter(is_wanted).cloned().collect();
+                let is_bad = |line: &Line| event_of(line.kind) == EventName::Crash;
                 let event = match lines.as_slice() {
-                    [one] if is_bad(one) => EventName::Crash.as_str(),
-                    [Line { kind: Kind::Ready, .. }] => EventName::Ready.as_str(),
-                    [_] => EventName::Stop.as_str(),
+                    [] => return None,
+                    [one] => event_of(one.kind).as_str(),
                     _ => "summary",
                 };
-                (event, text::of_lines(lines), lines.iter().any(is_bad))
+                (event, text::of_lines(&lines), lines.iter().any(is_bad))
+            }
+            Told::Questions(_) if !self.wanted.contains(&EventName::PermissionNeeded) => {
+                return None;
             }
             Told::Questions(keys) => {
                 let mut sessions: Vec<(String, String)> =
@@ -314,9 +382,8 @@ impl Notifications {
                 (EventName::PermissionNeeded.as_str(), text, true)
             }
         };
-        let at = self.clock.now();
         let is_question = matches!(told, Told::Questions(_));
-        Ok(Notice { delivery: delivery_id(at)?, event, text, is_urgent, is_question, at })
+        Some(Notice { delivery: delivery.to_owned(), event, text, is_urgent, is_question, at })
     }
 
     /// Label and project of a session that asks.
@@ -335,30 +402,76 @@ impl Notifications {
     /// Takes back what is answered.
     fn withdraw(&self, shown: &mut Vec<Shown>) {
         let open = self.open_questions();
-        shown.retain_mut(|one| {
+        let (mut left, mut over) = (Vec::new(), Vec::new());
+        for (place, mut one) in std::mem::take(shown).into_iter().enumerate() {
             one.open.retain(|key| open.contains(key));
-            if one.open.is_empty() {
-                self.targets.iter().for_each(|target| target.withdraw(&one.notice));
+            if one.open.is_empty() { &mut over } else { &mut left }.push((place, one));
+        }
+        for (place, one) in over {
+            if let Some(notice) = &one.notice {
+                self.targets.iter().for_each(|target| target.withdraw(notice));
             }
-            !one.open.is_empty()
-        });
+            if !self.push.is_enabled() {
+                continue;
+            }
+            // A device shows one notification of a session, the last.
+            let tag = one.call.question_tag();
+            match left.iter().rev().find(|(_, other)| other.call.question_tag() == tag) {
+                None => self.push.close(one.call),
+                Some((earlier, other)) if *earlier < place => {
+                    self.push.tell(Arc::clone(&other.call));
+                }
+                Some(_) => {}
+            }
+        }
+        *shown = left.into_iter().map(|(_, one)| one).collect();
+    }
+
+    /// Takes what is open at the start for what devices show: it may be taken back.
+    pub(crate) fn know_open(&self) {
+        *self.at_start.lock().unwrap_or_else(PoisonError::into_inner) = self.open_questions();
+        self.news.notify_one();
+    }
+
+    fn take_at_start(&self, shown: &mut Vec<Shown>) {
+        let mut keys = self.at_start.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in std::mem::take(&mut *keys) {
+            if self.gathered().has_question(&key) {
+                continue;
+            }
+            let call = Call {
+                delivery: delivery_id(self.clock.now()).unwrap_or_default(),
+                at: self.clock.now(),
+                word: Word::Questions(vec![self.question(&key)]),
+            };
+            shown.push(Shown { notice: None, call: Arc::new(call), open: [key].into() });
+        }
     }
 
     /// What the page shows.
-    #[must_use]
-    pub fn report(&self) -> NotificationReport {
+    ///
+    /// # Errors
+    /// The devices cannot be read.
+    pub async fn report(&self, asking: Option<&Identity>) -> Result<NotificationReport, AppError> {
+        let push_enabled = self.push.is_enabled();
+        let devices = match push_enabled {
+            true => self.push.list(asking).await?,
+            false => Vec::new(),
+        };
         let mut targets: Vec<NotificationTarget> =
             self.targets.iter().map(|target| target.report()).collect();
         targets.extend(self.unusable.iter().cloned());
         targets.sort_by_key(|target| target.entry);
-        NotificationReport {
+        Ok(NotificationReport {
             enabled: self.is_enabled,
             events: self.wanted.iter().map(|name| name.as_str().to_owned()).collect(),
             quiet_hours: self.quiet_text.clone(),
             is_quiet: self.quiet_left().is_some(),
             held: self.gathered().held(),
             targets,
-        }
+            push_enabled,
+            devices,
+        })
     }
 
     /// Sends a test to every target, or to the one at a place of the list.
@@ -405,6 +518,14 @@ impl Notifications {
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.is_enabled
+    }
+}
+
+fn event_of(kind: Kind) -> EventName {
+    match kind {
+        Kind::Crashed | Kind::GaveUp => EventName::Crash,
+        Kind::Ready => EventName::Ready,
+        Kind::Stopped => EventName::Stop,
     }
 }
 

@@ -9,8 +9,8 @@ use svc_domain::clones::address::{Reachable, classify};
 /// The rule of one installation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
-    /// Nothing is posted to private networks and this machine.
-    pub block_private: bool,
+    /// Nothing is posted to private networks and this machine, for this reason.
+    pub no_private: Option<Refused>,
     /// The port that this service listens on.
     pub own_port: u16,
     /// The address that this service listens on.
@@ -26,6 +26,11 @@ pub(super) enum Refused {
          `webhooks.block_private_targets` forbids"
     )]
     Private,
+    /// The same, at the address that a browser gave.
+    #[error(
+        "its host is in a private network or on this machine, where no browser has notifications taken"
+    )]
+    PrivatePush,
     /// This service itself.
     #[error("it is the address of this service itself")]
     OwnListener,
@@ -37,10 +42,15 @@ impl Rule {
     /// `port` is the one that this service listens on.
     pub fn of(config: &Config, port: u16) -> Self {
         Self {
-            block_private: config.webhooks.block_private_targets,
+            no_private: config.webhooks.block_private_targets.then_some(Refused::Private),
             own_port: port,
             own_address: config.host.parse().ok(),
         }
+    }
+
+    /// The rule of addresses that browsers give: whoever is signed in chooses them.
+    pub fn of_browsers(config: &Config, port: u16) -> Self {
+        Self { no_private: Some(Refused::PrivatePush), ..Self::of(config, port) }
     }
 
     /// Judges an address that is about to be dialled.
@@ -49,8 +59,10 @@ impl Rule {
         let is_here = canonical.is_loopback()
             || canonical.is_unspecified()
             || self.own_address == Some(canonical);
-        if self.block_private && classify(address) != Reachable::Public {
-            Err(Refused::Private)
+        if let Some(refused) = self.no_private
+            && classify(address) != Reachable::Public
+        {
+            Err(refused)
         } else if is_here && port == self.own_port {
             Err(Refused::OwnListener)
         } else {
@@ -67,7 +79,8 @@ mod tests {
     /// Judges the host of a URL, as text that stands for an address.
     #[track_caller]
     fn of(url: &str, block_private: bool) -> Result<(), Refused> {
-        let rule = Rule { block_private, own_port: 8787, own_address: None };
+        let no_private = block_private.then_some(Refused::Private);
+        let rule = Rule { no_private, own_port: 8787, own_address: None };
         let url = Url::parse(url).unwrap();
         let address = match url.host().unwrap() {
             url::Host::Ipv4(v4) => IpAddr::V4(v4),

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Method, redirect};
 use rustls::{ClientConfig, RootCertStore};
+use serde_json::Value;
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,6 +23,8 @@ use url::{Host, Url};
 
 /// Most bytes of an answer that are read.
 const MOST_READ: usize = 64 * 1024;
+/// Longest explanation of a service that is kept, in characters.
+const EXPLANATION: usize = 200;
 
 /// Why a post was not delivered. Never holds the URL.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +54,24 @@ pub(super) struct Reply {
     pub status: u16,
     /// The beginning of the body.
     pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// What a service says about why it refused.
+    pub fn explanation(&self) -> Option<String> {
+        let text = match serde_json::from_slice::<Value>(&self.body) {
+            Ok(said) => ["description", "errorDescription", "error", "message"]
+                .iter()
+                .find_map(|name| said.get(name)?.as_str().map(str::to_owned))?,
+            // Slack answers one word.
+            Err(_) => {
+                let text = std::str::from_utf8(&self.body).ok()?.trim();
+                let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                (is_word && !text.is_empty()).then(|| text.to_owned())?
+            }
+        };
+        Some(text.chars().take(EXPLANATION).collect())
+    }
 }
 
 /// Sends to one target. Has no debug form: its URL may hold secrets.

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn target(url: &str) -> Option<Target> {
-        let rule = Rule { block_private: false, own_port: 1, own_address: None };
+        let rule = Rule { no_private: None, own_port: 1, own_address: None };
         Target::new(1, url, rule, Duration::from_secs(1))
     }
 

@@ -92,6 +92,18 @@ section! {
 }
 
 section! {
+    /// Notifications of devices, while the page is closed.
+    Push "push." {
+        /// Lets devices switch on notifications for the time while the page is closed.
+        enabled: bool = BOOL => OFF, Advanced Live;
+        /// Puts names of sessions, and what they ask, into these notifications.
+        include_content: bool = BOOL => OFF, Advanced Live;
+        /// Puts buttons that answer into these notifications.
+        allow_action: bool = BOOL => OFF, Advanced Live;
+    }
+}
+
+section! {
     /// Event posts.
     Webhooks "webhooks." {
         /// Posts events to the URLs.

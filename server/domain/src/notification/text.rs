@@ -1,5 +1,7 @@
 //! What a notification says.
 
+use svc_shared::ids::InstanceId;
+
 /// Most lines of a summary.
 const LINES: usize = 10;
 
@@ -49,7 +51,9 @@ impl Kind {
 /// A session, and what happened to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What people call the session.
+    /// The session.
+    pub instance_id: Option<InstanceId>,
+    /// What people call it.
     pub label: String,
     /// Its project.
     pub project: String,
@@ -133,7 +137,7 @@ mod tests {
     use super::*;
 
     fn line(label: &str, kind: Kind) -> Line {
-        Line { label: label.into(), project: "api".into(), kind }
+        Line { instance_id: None, label: label.into(), project: "api".into(), kind }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use svc_shared::internal::clones::{CloneRequest, CreateProject};
 use svc_shared::internal::environments::ReapRequest;
 use svc_shared::internal::instructions::WriteInstructions;
 use svc_shared::internal::notifications::TestNotification;
+use svc_shared::internal::push::{PushKeys, SubscribePush};
 use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
 use svc_shared::internal::settings::SaveConfig;
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
@@ -260,6 +261,20 @@ impl FromFields for AnyMembers {
 impl FromFields for RestoreRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { ids: fields.required_texts("ids"), parallel: fields.count("parallel") }
+    }
+}
+
+impl FromFields for SubscribePush {
+    fn take(fields: &mut Fields) -> Self {
+        let endpoint = fields.required_text("endpoint");
+        let mut keys = fields.required_members("keys");
+        let mut key = |name: &str| match keys.remove(name) {
+            Some(Value::String(text)) => text,
+            // Refused as what is no key.
+            _ => String::new(),
+        };
+        let keys = PushKeys { p256dh: key("p256dh"), auth: key("auth") };
+        Self { endpoint, keys, label: fields.text("label"), events: fields.texts("events") }
     }
 }
 

@@ -9,7 +9,9 @@ use poem::http::StatusCode;
 use svc_shared::internal::notifications::TestNotification;
 
 pub(crate) async fn report(call: Call) -> Result<Response, Refusal> {
-    Ok(reply::json(StatusCode::OK, &call.context.app.notifications().report()))
+    let notifications = call.context.app.notifications();
+    let report = notifications.report(call.caller.identity.as_ref()).await?;
+    Ok(reply::json(StatusCode::OK, &report))
 }
 
 pub(crate) async fn test(mut call: Call) -> Result<Response, Refusal> {

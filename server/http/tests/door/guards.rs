@@ -201,7 +201,7 @@ async fn a_prefix_may_be_taken_off_by_the_proxy_or_not() {
 async fn with_the_pages_off_their_routes_are_not_there() {
     // Settings that may not be changed from the page have no routes either.
     let config = "ui:\n  enabled: false\nconfig_write:\n  enabled: true\n\
-                  login_shepherd:\n  enabled: true\nreaper:\n  ui_enabled: true\n";
+                  login_shepherd:\n  enabled: true\nreaper:\n  ui_enabled: true\npush:\n  enabled: true\n";
     let server = Server::with(config, ServeOptions::default()).await;
     for route in svc_http::table() {
         let path = crate::coverage::path_of(&route);

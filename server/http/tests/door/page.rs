@@ -40,6 +40,42 @@ async fn the_document_has_prefix_and_nonce_of_its_reply_or_says_how_to_build_it(
 }
 
 #[tokio::test]
+async fn h134_the_worker_keeps_nothing_and_serves_nothing() {
+    let server = Server::with("root_path: /a/b\n", ServeOptions::default()).await;
+    let paths = ["/a/b/sw.js", "/a/b/manifest.webmanifest"];
+    if !svc_http::has_page() {
+        for path in paths {
+            assert_eq!(server.get(path).await.status, 404, "{path}");
+        }
+        svc_skip::skip!("dist/ holds no page");
+    }
+    for path in paths {
+        let reply = server.get(path).await;
+        assert_eq!(
+            (reply.status, reply.header("cache-control")),
+            (200, Some("no-cache")),
+            "{path}"
+        );
+        assert!(!reply.text().contains("__ROOT_PATH__"), "{path}");
+        let known = Sent::new("GET", path).header("if-none-match", reply.header("etag").unwrap());
+        assert_eq!(server.send(known).await.status, 304, "{path}");
+    }
+    let worker = server.get(paths[0]).await;
+    assert!(worker.header("content-type").unwrap().starts_with("text/javascript"));
+    let text = worker.text();
+    assert!(text.contains("const ROOT = '/a/b';"), "{text}");
+    for word in ["caches", "indexedDB", "addEventListener('fetch'"] {
+        assert!(!text.contains(word), "{word}");
+    }
+    let manifest: serde_json::Value =
+        serde_json::from_str(&server.get(paths[1]).await.text()).unwrap();
+    assert_eq!((&manifest["scope"], &manifest["display"]), (&"/a/b/".into(), &"standalone".into()));
+    // No page, no worker.
+    let server = Server::with("ui:\n  enabled: false\n", ServeOptions::default()).await;
+    assert_eq!(server.get("/sw.js").await.status, 404);
+}
+
+#[tokio::test]
 async fn h133_files_are_served_by_exact_name_only_and_are_named_by_their_content() {
     let server = Server::start().await;
     for path in [

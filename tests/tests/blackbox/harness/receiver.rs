@@ -44,7 +44,9 @@ pub struct Delivery {
     pub path: String,
     /// By name in lower case.
     pub headers: BTreeMap<String, String>,
+    /// As text, where it is one.
     pub body: String,
+    pub bytes: Vec<u8>,
 }
 
 impl Delivery {
@@ -227,6 +229,6 @@ async fn read(stream: &mut dyn Stream) -> Option<Delivery> {
             return None;
         }
     }
-    let body = String::from_utf8(body).expect("a body of text");
-    Some(Delivery { method: method.to_owned(), path: path.to_owned(), headers, body })
+    let (bytes, body) = (body.clone(), String::from_utf8_lossy(&body).into_owned());
+    Some(Delivery { method: method.to_owned(), path: path.to_owned(), headers, body, bytes })
 }

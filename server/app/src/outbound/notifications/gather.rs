@@ -58,9 +58,14 @@ impl Gatherer {
 
     /// A session asks.
     pub fn question(&mut self, key: Key, now: Instant) {
-        if !self.questions.iter().any(|(known, _)| *known == key) {
+        if !self.has_question(&key) {
             self.questions.push((key, now));
         }
+    }
+
+    /// Whether this question waits to be told.
+    pub fn has_question(&self, key: &Key) -> bool {
+        self.questions.iter().any(|(known, _)| known == key)
     }
 
     /// How many events wait for the end of quiet hours.
@@ -124,7 +129,7 @@ mod tests {
     use svc_domain::notification::text::Kind;
 
     fn line(label: &str) -> Line {
-        Line { label: label.into(), project: label.into(), kind: Kind::Crashed }
+        Line { instance_id: None, label: label.into(), project: label.into(), kind: Kind::Crashed }
     }
 
     fn key(request: &str) -> Key {

@@ -12,8 +12,6 @@ use url::Url;
 
 /// Longest text of one message of Discord, in characters.
 const DISCORD: usize = 2_000;
-/// Longest explanation of a service that is kept, in characters.
-const EXPLANATION: usize = 200;
 
 /// The server that a place is on; `None` for mail.
 pub(super) fn server(place: &Recipient) -> Option<Url> {
@@ -122,22 +120,6 @@ pub(super) fn withdraw(place: &Recipient, handle: &str, delivery: &str) -> Optio
         | Recipient::Json { .. }
         | Recipient::Mail(_) => None,
     }
-}
-
-/// What a service says about why it refused.
-pub(super) fn explanation(reply: &Reply) -> Option<String> {
-    let text = match serde_json::from_slice::<Value>(&reply.body) {
-        Ok(said) => ["description", "errorDescription", "error", "message"]
-            .iter()
-            .find_map(|name| said.get(name)?.as_str().map(str::to_owned))?,
-        // Slack answers one word.
-        Err(_) => {
-            let text = std::str::from_utf8(&reply.body).ok()?.trim();
-            let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            (is_word && !text.is_empty()).then(|| text.to_owned())?
-        }
-    };
-    Some(text.chars().take(EXPLANATION).collect())
 }
 
 fn authorization(login: &Login) -> Option<(&'static str, String)> {

@@ -5,10 +5,11 @@
 use super::mail::Mailer;
 use super::notice::Notice;
 use super::services;
+use crate::outbound::kept::Kept;
 use crate::outbound::queue::{DRAIN, MOST, Queue};
 use crate::outbound::rule::Rule;
 use crate::outbound::sender::{NotSent, Reply, Sender};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_domain::log_escape::escape;
@@ -19,9 +20,6 @@ use svc_shared::internal::notifications::{
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
-
-/// Most notifications of a target that are kept to be shown.
-const KEPT: usize = 20;
 
 /// What a worker is to do.
 pub(super) enum Errand {
@@ -37,7 +35,7 @@ pub(super) struct Target {
     address: Address,
     carrier: Carrier,
     queue: Queue<Errand>,
-    kept: Mutex<VecDeque<NotificationDelivery>>,
+    kept: Kept,
     /// How the service names what it took, by delivery.
     handles: Mutex<HashMap<String, String>>,
 }
@@ -61,17 +59,13 @@ impl Target {
             Recipient::Mail(mail) => Carrier::Mail(Mailer::new(mail.clone(), rule, timeout)),
             place => Carrier::Web(Box::new(Sender::new(services::server(place)?, rule, timeout))),
         };
-        let (kept, handles) = (Mutex::default(), Mutex::default());
+        let (kept, handles) = (Kept::default(), Mutex::default());
         Some(Self { entry, address, carrier, queue: Queue::default(), kept, handles })
     }
 
     /// Its place in the list, from 1.
     pub fn entry(&self) -> usize {
         self.entry
-    }
-
-    fn kept(&self) -> MutexGuard<'_, VecDeque<NotificationDelivery>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn handles(&self) -> MutexGuard<'_, HashMap<String, String>> {
@@ -85,13 +79,13 @@ impl Target {
             service: self.address.service.to_owned(),
             target: self.address.shown.clone(),
             problem: None,
-            deliveries: self.kept().iter().cloned().collect(),
+            deliveries: self.kept.list(),
         }
     }
 
     /// Adds a notification. Never waits.
     pub fn tell(&self, notice: &Arc<Notice>) {
-        self.keep(notice.delivery_at(DeliveryState::Waiting));
+        self.kept.add(notice.delivery_at(DeliveryState::Waiting));
         if self.queue.offer(Errand::Tell(Arc::clone(notice))) {
             warn!(
                 "notification target {} ({}) is too slow: {MOST} notifications wait for it, and \
@@ -105,29 +99,10 @@ impl Target {
     pub fn withdraw(&self, notice: &Arc<Notice>) {
         let is_meant = |errand: &Errand| matches!(errand, Errand::Tell(other) if other.delivery == notice.delivery);
         if self.queue.take_out(is_meant).is_some() {
-            self.stands(&notice.delivery, DeliveryState::Withdrawn, None, None);
+            self.kept.stands(&notice.delivery, DeliveryState::Withdrawn, None, None);
         } else {
             // After what is under way.
             self.queue.offer(Errand::Withdraw(Arc::clone(notice)));
-        }
-    }
-
-    fn keep(&self, delivery: NotificationDelivery) {
-        let mut kept = self.kept();
-        kept.push_front(delivery);
-        kept.truncate(KEPT);
-    }
-
-    fn stands(
-        &self,
-        delivery: &str,
-        state: DeliveryState,
-        status: Option<u16>,
-        reason: Option<String>,
-    ) {
-        let mut kept = self.kept();
-        if let Some(one) = kept.iter_mut().find(|one| one.delivery == delivery) {
-            (one.state, one.status, one.reason) = (state, status, reason);
         }
     }
 
@@ -166,11 +141,11 @@ impl Target {
     async fn carry_out(&self, errand: &Errand) {
         match errand {
             Errand::Tell(notice) => {
-                self.stands(&notice.delivery, DeliveryState::Sent, None, None);
+                self.kept.stands(&notice.delivery, DeliveryState::Sent, None, None);
                 let attempt = self.attempt(notice).await;
                 let state = attempt.state();
                 let reason = attempt.failure.clone();
-                self.stands(&notice.delivery, state, attempt.status, reason);
+                self.kept.stands(&notice.delivery, state, attempt.status, reason);
                 // After the report, so that whoever follows the log finds it there.
                 self.log(notice.event, &attempt);
                 if let Some(handle) = attempt.handle.filter(|_| notice.is_question) {
@@ -188,7 +163,7 @@ impl Target {
         let Some(request) = request else { return };
         match sender.send(request).await {
             Ok(Reply { status: 200..300, .. }) => {
-                self.stands(&notice.delivery, DeliveryState::Withdrawn, None, None);
+                self.kept.stands(&notice.delivery, DeliveryState::Withdrawn, None, None);
             }
             Ok(Reply { status, .. }) => debug!(
                 "notification target {} ({}) answered {status} and did not take a notification \
@@ -212,7 +187,7 @@ impl Target {
             reason: attempt.failure,
             ..notice.delivery_at(DeliveryState::Sent)
         };
-        self.keep(outcome.clone());
+        self.kept.add(outcome.clone());
         TestedTarget {
             entry: self.entry,
             service: self.address.service.to_owned(),
@@ -239,7 +214,7 @@ impl Target {
                 handle: services::handle(&self.address.place, &reply),
             },
             Ok(reply) => {
-                let said = services::explanation(&reply).map(|said| format!(": {said}"));
+                let said = reply.explanation().map(|said| format!(": {said}"));
                 let text = format!("it answered {}{}", reply.status, said.unwrap_or_default());
                 Attempt { status: Some(reply.status), failure: Some(self.fit(&text)), handle: None }
             }
