@@ -74,6 +74,8 @@ pub const PUSH_KEY: &str = "/api/push/key";
 pub const PUSH_SUBSCRIPTIONS: &str = "/api/push/subscriptions";
 /// The worker of the page.
 pub const WORKER: &str = "/sw.js";
+/// What a system needs to install the page as an application.
+pub const MANIFEST: &str = "/manifest.webmanifest";
 /// Signs out every browser but the one that asks.
 pub const SIGN_OUT_OTHERS: &str = "/api/devices/sign-out-others";
 /// Who can reach the service.

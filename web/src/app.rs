@@ -4,7 +4,7 @@ use crate::browser;
 use crate::model::route::Route;
 use crate::nav::Nav;
 use crate::page::{Page, Sheet};
-use crate::reactive::{dynamic, effect};
+use crate::reactive::{derived, dynamic, effect};
 use crate::shell::{Shell, keys};
 use crate::views::inbox::Inbox;
 use crate::views::session::Session;
@@ -15,7 +15,7 @@ use crate::views::{
     maintenance::Maintenance, missing::Missing, notifications::Notifications, open::Open,
     project::ProjectPage, projects::Projects, restore::Restore, spending::Spending,
 };
-use crate::{crash, focus, whole};
+use crate::{crash, focus, push, whole};
 use leptos::prelude::*;
 
 /// Mounts the page.
@@ -62,6 +62,14 @@ fn App() -> impl IntoView {
     effect(move || {
         if let Some(basics) = page.live.basics.get() {
             page.prefs.take(basics.prefs.clone(), &basics.timezone);
+        }
+    });
+    let push_enabled = derived(move || {
+        page.live.basics.with(|all| all.as_ref().map(|all| all.notifications.push_enabled))
+    });
+    effect(move || {
+        if let Some(is_offered) = push_enabled.get() {
+            browser::after_paint(move || push::settle(is_offered));
         }
     });
     view! {

@@ -43,6 +43,8 @@ mod parts;
 #[cfg(target_arch = "wasm32")]
 mod prefs;
 #[cfg(target_arch = "wasm32")]
+mod push;
+#[cfg(target_arch = "wasm32")]
 mod reactive;
 #[cfg(target_arch = "wasm32")]
 mod ready;

@@ -26,6 +26,7 @@ pub mod planned;
 pub mod prefs;
 pub mod problem;
 pub mod projects;
+pub mod push;
 pub mod report;
 pub mod restart;
 pub mod restore;

@@ -26,6 +26,7 @@ pub mod page;
 pub mod past;
 pub mod planned;
 pub mod prefs;
+pub mod push;
 pub mod ready;
 pub mod report;
 pub mod restart;

@@ -44,6 +44,7 @@ pub mod project;
 mod project_row;
 pub mod projects;
 mod prose;
+mod push;
 pub mod question;
 mod remote;
 mod report;

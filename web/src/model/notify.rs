@@ -68,6 +68,7 @@ mod tests {
         on_crash: true,
         on_ready: false,
         on_stop: false,
+        push_enabled: false,
     };
 
     #[test]

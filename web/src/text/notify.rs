@@ -3,7 +3,7 @@
 use crate::model::notify::Standing;
 
 /// The switch.
-pub const SWITCH: &str = "Notifications on this device";
+pub const SWITCH: &str = "Notifications of the open page";
 
 /// Title of a notification.
 #[must_use]

@@ -15,6 +15,7 @@ use crate::text::notifications as words;
 use crate::text::session::named;
 use crate::views::act_button::ActButton;
 use crate::views::notify::NotifySwitch;
+use crate::views::push::{PushSwitch, devices};
 use crate::views::times::Age;
 use gloo_net::http::Method;
 use leptos::prelude::*;
@@ -90,14 +91,21 @@ pub fn Notifications() -> impl IntoView {
     view! {
         <section class="card page-card prefs" aria-labelledby="this-device" data-testid="this-device">
             <h2 id="this-device">{words::DEVICE}</h2>
-            {dynamic(move || is_known.get().then(|| view! { <NotifySwitch /> }))}
+            {dynamic(move || is_known.get().then(|| view! {
+                <PushSwitch on_change=Callback::new(move |()| shown.read()) />
+                <NotifySwitch />
+            }))}
         </section>
         {dynamic(move || match shown.report.get() {
             None => view! { <p class="muted" role="status">{words::ASKING}</p> }.into_any(),
             Some(Err(problem)) => view! {
                 <p class="strip tone-danger" role="alert">{problem.words()}</p>
             }.into_any(),
-            Some(Ok(report)) => services(shown, &report),
+            Some(Ok(report)) => {
+                let all = report.push_enabled.then_some(report.devices.as_slice());
+                let devices = devices(all, Callback::new(move |()| shown.read()));
+                view! { {devices} {services(shown, &report)} }.into_any()
+            }
         })}
     }
 }
@@ -209,7 +217,8 @@ fn row(all: Shown, target: &NotificationTarget) -> AnyView {
     .into_any()
 }
 
-fn made(delivery: &NotificationDelivery) -> AnyView {
+/// What was told, and when.
+pub fn made(delivery: &NotificationDelivery) -> AnyView {
     view! {
         <span>
             <bdi>{shown(&delivery.title).into_owned()}</bdi> " "
@@ -219,7 +228,8 @@ fn made(delivery: &NotificationDelivery) -> AnyView {
     .into_any()
 }
 
-fn outcome(delivery: &NotificationDelivery) -> AnyView {
+/// What became of it.
+pub fn outcome(delivery: &NotificationDelivery) -> AnyView {
     let (shape, tone) = match delivery.state {
         DeliveryState::Accepted => ("g-check-disc", Tone::Ok),
         DeliveryState::Failed => ("g-octagon", Tone::Danger),

@@ -1,0 +1,139 @@
+// Notifications of a device while the page is closed. No push service is reached from here: what
+// the browser gets from its maker is stubbed at that one boundary; worker, service and page are
+// the real ones.
+
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { after, before, test } from 'node:test';
+
+import { launch, tab } from './harness.mjs';
+import { part, person } from './person.mjs';
+import { findings, ruler } from './width.mjs';
+import { world } from './world.mjs';
+
+let machine;
+let browser;
+let page;
+let complaints;
+let seen, press, shot;
+
+/** The keys of a subscription, as a browser makes them. */
+function keys() {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { x, y } = publicKey.export({ format: 'jwk' });
+  const point = Buffer.concat([Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]);
+  return { p256dh: point.toString('base64url'), auth: randomBytes(16).toString('base64url') };
+}
+
+/** What the maker of the browser would do, in the page. */
+function stub({ keys, endpoint }) {
+  const KEY = 'stub-subscription';
+  const made = () => ({
+    endpoint,
+    toJSON: () => ({ endpoint, expirationTime: null, keys }),
+    unsubscribe: async () => {
+      sessionStorage.removeItem(KEY);
+      return true;
+    },
+  });
+  const as = (it) => Object.setPrototypeOf(it, PushSubscription.prototype);
+  PushManager.prototype.getSubscription = async () => (sessionStorage.getItem(KEY) ? as(made()) : null);
+  PushManager.prototype.subscribe = async (options) => {
+    sessionStorage.setItem(KEY, options.applicationServerKey);
+    return as(made());
+  };
+}
+
+before(async () => {
+  machine = await world({ api: {} }, { push: { enabled: true } });
+  browser = await launch();
+  ({ page, complaints } = await tab(browser));
+  ({ seen, press, shot } = person(page));
+  const context = page.browserContext();
+  await context.overridePermissions(machine.url, ['notifications']);
+  await page.evaluateOnNewDocument(stub, { keys: keys(), endpoint: 'https://1.1.1.1/send/SECRET' });
+  await page.setViewport({ width: 1440, height: 900 });
+  await page.goto(`${machine.url}/ui/notifications`, { waitUntil: 'load' });
+});
+
+after(async () => {
+  await browser?.close();
+  await machine?.close();
+});
+
+const standing = (state) => `${part('push-switch')}[aria-checked="${state}"]:not([disabled])`;
+const listed = async () => (await fetch(`${machine.url}/api/push/subscriptions`)).json();
+
+test('the switch registers the worker and tells the service', async () => {
+  await seen(standing('false'));
+  await press(part('push-switch'));
+  await seen(standing('true'));
+  await seen(part('push-device'));
+  const text = await page.$eval(part('push-devices'), (all) => all.innerText);
+  assert.match(text, /1\.1\.1\.1/);
+  assert.doesNotMatch(text, /SECRET/);
+  const key = await (await fetch(`${machine.url}/api/push/key`)).json();
+  assert.equal(await page.evaluate(() => sessionStorage.getItem('stub-subscription')), key.public_key);
+  assert.equal((await listed()).length, 1);
+  await shot('push-desk');
+});
+
+test('it stays on after a reload', async () => {
+  await page.reload({ waitUntil: 'load' });
+  await seen(standing('true'));
+  assert.equal((await listed()).length, 1);
+});
+
+test('the view fits a phone and a desk', async () => {
+  const { look, resize } = await ruler(page);
+  const found = await look('push', [390, 834, 1440]);
+  assert.deepEqual(findings(found), []);
+  await resize(390);
+  await shot('push-phone');
+});
+
+test('the worker shows what is pushed, and takes it back', async () => {
+  const client = await page.createCDPSession();
+  const registration = await new Promise((resolve) => {
+    client.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      if (registrations[0]) resolve(registrations[0]);
+    });
+    client.send('ServiceWorker.enable');
+  });
+  const { registrationId } = registration;
+  const push = (told) =>
+    client.send('ServiceWorker.deliverPushMessage', {
+      origin: machine.url,
+      registrationId,
+      data: JSON.stringify(told),
+    });
+  const shown = () =>
+    page.evaluate(async () => {
+      const worker = await navigator.serviceWorker.ready;
+      return (await worker.getNotifications()).map(({ title, body, tag }) => ({ title, body, tag }));
+    });
+  const until = (wanted) =>
+    page.waitForFunction(
+      async (count) => {
+        const worker = await navigator.serviceWorker.ready;
+        return (await worker.getNotifications()).length === count;
+      },
+      {},
+      wanted,
+    );
+  const told = { kind: 'show', tag: 'svc-test', title: 'Test of svc', body: 'Here', event: 'test' };
+  await push({ ...told, url: '/ui/notifications', actions: [], at: Date.now() });
+  await until(1);
+  assert.deepEqual(await shown(), [{ title: 'Test of svc', body: 'Here', tag: 'svc-test' }]);
+  await push({ ...told, kind: 'close' });
+  await until(0);
+});
+
+test('switched off, the worker is gone', async () => {
+  await press(part('push-switch'));
+  await seen(standing('false'));
+  const workers = await page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length);
+  assert.equal(workers, 0);
+  assert.deepEqual(await listed(), []);
+  assert.deepEqual(complaints, []);
+});
