@@ -77,7 +77,7 @@ impl Supervision {
     pub async fn start(self: &Arc<Self>) -> Result<Supervisor, AppError> {
         let registry = &self.writes.registry;
         self.webhooks.start();
-        self.notifications.start();
+        self.notifications.start().await;
         let listener = change_watch::listen(&self.writes.state_dir).await?;
         // What a command writes while the first pass runs must not be taken for old.
         let writes = change_watch::writes(registry).await;

@@ -346,10 +346,10 @@ Examples:
         after_help = "Examples:\n  svc webhooks test\n  svc webhooks test --json"
     )]
     Webhooks(Webhooks),
-    /// Try the targets that notifications are sent to.
+    /// Try the targets of notifications, and list what became of the last ones.
     #[command(
         subcommand,
-        after_help = "Examples:\n  svc notifications test\n  svc notifications test 2 --json"
+        after_help = "Examples:\n  svc notifications list\n  svc notifications test 2 --json"
     )]
     Notifications(Notifications),
     /// List the devices that are notified while the page is closed, try or remove one.
@@ -584,7 +584,10 @@ impl Command {
             | Self::Screen(Screen { json, .. })
             | Self::Usage(Usage { json, .. })
             | Self::Webhooks(Webhooks::Test(TestWebhooks { json, .. }))
-            | Self::Notifications(Notifications::Test(TestNotifications { json, .. }))
+            | Self::Notifications(
+                Notifications::Test(TestNotifications { json, .. })
+                | Notifications::List(Listing { json }),
+            )
             | Self::Open(Open { json, .. }) => *json,
         }
     }

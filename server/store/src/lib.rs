@@ -17,6 +17,7 @@ mod hosted;
 mod inspect;
 mod limit_waits;
 mod migrate;
+mod notification_deliveries;
 mod open;
 mod open_error;
 mod opened;

@@ -94,6 +94,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "push subscriptions",
         sql: include_str!("../../../migrations/0018_push_subscriptions.sql"),
     },
+    Script {
+        version: 19,
+        description: "notification deliveries",
+        sql: include_str!("../../../migrations/0019_notification_deliveries.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

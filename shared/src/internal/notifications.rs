@@ -51,7 +51,7 @@ pub struct NotificationTarget {
     pub target: String,
     /// Why the entry is disabled.
     pub problem: Option<String>,
-    /// The last notifications since the start of the service, the newest first.
+    /// The last notifications, the newest first.
     pub deliveries: Vec<NotificationDelivery>,
 }
 

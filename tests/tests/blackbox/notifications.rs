@@ -421,3 +421,47 @@ async fn a_test_tells_what_each_target_answered() {
         .await
         .expect(422);
 }
+
+#[tokio::test]
+async fn what_became_of_the_last_notifications_is_known_after_a_kill() {
+    let takes = Receiver::start().await;
+    let holds = Receiver::that(Answer::Holds).await;
+    let urls = [&takes, &holds].map(|at| format!("json://127.0.0.1:{}/SecretWay", at.port));
+    let world = notifying(&urls, json!({}));
+    world.project("app");
+    let server = world.serve().await;
+    let first = json!({ "entry": 1 });
+    server.client.post_json("/api/notifications/send-test", &first).await.expect(200);
+    server.client.run("app").await;
+    crash(&world, "app").await;
+    // That it is sent was recorded before.
+    holds.until(1).await;
+    server.kill().await;
+    // A command reads what the service has recorded.
+    let listed = world.cli(&["notifications", "list"]).await.ok().stdout;
+    assert!(listed.contains("accepted") && listed.contains("app crashed"), "{listed}");
+    let server = world.serve().await;
+    let after = report(&server).await;
+    let deliveries = |at: usize| after["targets"][at]["deliveries"].as_array().unwrap().clone();
+    let tested = deliveries(0).into_iter().find(|one| one["event"] == "test").unwrap();
+    assert_eq!((&tested["state"], &tested["status"]), (&json!("accepted"), &json!(204)));
+    let [unknown] = deliveries(1).try_into().unwrap();
+    assert_eq!((&unknown["event"], &unknown["state"]), (&json!("crash"), &json!("failed")));
+    let why = unknown["reason"].as_str().unwrap();
+    assert!(why.contains("svc ended before the answer came"), "{why}");
+    assert_eq!(holds.posts().len(), 1, "it is not sent again");
+    server.kill().await;
+    let server = world.serve().await;
+    assert_eq!(report(&server).await["targets"], after["targets"], "nothing changes by itself");
+    let stored = "SELECT group_concat(target || title) FROM notification_deliveries";
+    assert!(!world.sql_text(stored).await.unwrap().contains("SecretWay"));
+    server.stop().await;
+    // What is not configured any more is forgotten.
+    world.configure(json!({ "notifications": { "urls": [urls[0]] } }));
+    world.serve().await.stop().await;
+    world.configure(json!({ "notifications": { "urls": urls } }));
+    let server = world.serve().await;
+    let again = report(&server).await;
+    assert_eq!(again["targets"][0], after["targets"][0]);
+    assert_eq!(again["targets"][1]["deliveries"], json!([]));
+}

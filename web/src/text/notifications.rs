@@ -23,8 +23,8 @@ pub const SERVICE: &str = "Service";
 pub const LAST: &str = "Last notification";
 /// What became of it.
 pub const STATE: &str = "State";
-/// Nothing was sent since the start.
-pub const NONE: &str = "none since svc started";
+/// Nothing was sent.
+pub const NONE: &str = "none yet";
 /// Sends a test.
 pub const TEST: &str = "Test";
 /// Sends a test to all.

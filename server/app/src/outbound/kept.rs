@@ -1,40 +1,55 @@
-//! What became of the last notifications of one target.
+//! What became of the last notifications of one target or device.
+//!
+//! Those of a target are in the store too: how one stands is written before the attempt and after
+//! it, so that it is known after a restart. A store that cannot be written holds up no
+//! notification.
 
+use crate::auth::sha256_hex;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_shared::internal::notifications::{DeliveryState, NotificationDelivery};
+use svc_store::Store;
+use tracing::debug;
 
 /// Most notifications of a target that are kept to be shown.
-const KEPT: usize = 20;
+const KEPT: u32 = 20;
+
+/// Where they are kept beside memory.
+struct Recorded {
+    /// Digest of the entry of the configuration, which is secret.
+    key: String,
+    store: Store,
+    /// Whether this process is the service: a command writes nothing.
+    writes: bool,
+}
 
 /// The last notifications, the newest first.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<VecDeque<NotificationDelivery>>);
+pub(super) struct Kept {
+    recorded: Option<Recorded>,
+    all: Mutex<VecDeque<NotificationDelivery>>,
+}
 
 impl Kept {
+    /// Of an entry of the configuration, as it is written there.
+    pub fn recorded(entry: &str, store: &Store, writes: bool) -> Self {
+        let key = sha256_hex(entry.as_bytes());
+        let recorded = Recorded { key, store: store.clone(), writes };
+        Self { recorded: Some(recorded), all: Mutex::default() }
+    }
+
+    /// The name of the target in the store, if it is there.
+    pub fn key(&self) -> Option<String> {
+        self.recorded.as_ref().map(|recorded| recorded.key.clone())
+    }
+
     fn all(&self) -> MutexGuard<'_, VecDeque<NotificationDelivery>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds one; the same one again takes its own place.
-    pub fn add(&self, delivery: NotificationDelivery) {
-        let mut all = self.all();
-        all.retain(|one| one.delivery != delivery.delivery);
-        all.push_front(delivery);
-        all.truncate(KEPT);
-    }
-
-    /// Notes how one stands now.
-    pub fn stands(
-        &self,
-        delivery: &str,
-        state: DeliveryState,
-        status: Option<u16>,
-        reason: Option<String>,
-    ) {
-        if let Some(one) = self.all().iter_mut().find(|one| one.delivery == delivery) {
-            (one.state, one.status, one.reason) = (state, status, reason);
-        }
+    /// All of them.
+    pub fn list(&self) -> Vec<NotificationDelivery> {
+        self.all().iter().cloned().collect()
     }
 
     /// How one stands; `None` for one that is not known any more.
@@ -42,8 +57,47 @@ impl Kept {
         self.all().iter().find(|one| one.delivery == delivery).map(|one| one.state)
     }
 
-    /// All of them.
-    pub fn list(&self) -> Vec<NotificationDelivery> {
-        self.all().iter().cloned().collect()
+    /// Takes over what the store knows.
+    pub async fn load(&self) {
+        let Some(Recorded { key, store, .. }) = &self.recorded else { return };
+        match store.deliveries(key, KEPT).await {
+            Ok(all) => *self.all() = all.into(),
+            Err(error) => debug!(%error, "earlier notifications cannot be read"),
+        }
+    }
+
+    /// Adds one; the same one again takes its own place.
+    pub async fn add(&self, one: NotificationDelivery) {
+        self.write(&one).await;
+        let mut all = self.all();
+        all.retain(|other| other.delivery != one.delivery);
+        all.push_front(one);
+        all.truncate(KEPT as usize);
+    }
+
+    /// Notes how one stands now.
+    pub async fn stands(
+        &self,
+        delivery: &str,
+        state: DeliveryState,
+        status: Option<u16>,
+        reason: Option<String>,
+    ) {
+        let changed = {
+            let mut all = self.all();
+            let Some(one) = all.iter_mut().find(|one| one.delivery == delivery) else { return };
+            (one.state, one.status, one.reason) = (state, status, reason);
+            one.clone()
+        };
+        self.write(&changed).await;
+    }
+
+    async fn write(&self, one: &NotificationDelivery) {
+        let Some(recorded) = self.recorded.as_ref().filter(|recorded| recorded.writes) else {
+            return;
+        };
+        if let Err(error) = recorded.store.keep_delivery(&recorded.key, one, KEPT).await {
+            debug!(%error, "how a notification stands is not known after a restart");
+        }
     }
 }

@@ -8,6 +8,7 @@ mod notice;
 mod services;
 mod target;
 
+use super::kept::Kept;
 use super::message::{delivery_id, fitted};
 use super::push::{Call, Push, Question, Word};
 use super::rule::Rule;
@@ -44,6 +45,9 @@ use tokio_util::sync::CancellationToken;
 const NAME: usize = 200;
 /// Most events that wait to be gathered.
 const MOST_NEW: usize = 10_000;
+/// What is told of notifications whose end an earlier service did not see.
+const INTERRUPTED: &str = "svc ended before the answer came; look at the service itself, and send a \
+     test if it did not arrive";
 /// How long the clock is trusted while events wait for the end of quiet hours.
 const LOOK_AGAIN: Duration = Duration::from_secs(300);
 
@@ -106,11 +110,12 @@ impl Notifications {
         let settings = &config.notifications;
         let (mut targets, mut unusable) = (Vec::new(), Vec::new());
         for (index, entry) in settings.urls.iter().enumerate() {
+            let kept = Kept::recorded(entry.expose(), &rows.store, rows.has_readers());
             let (entry, address) = (index + 1, Address::parse(entry.expose()));
             let (rule, timeout) = (Rule::of(config, port), config.webhooks.timeout);
             match address {
                 Ok(address) => {
-                    targets.extend(Target::new(entry, address, rule, timeout).map(Arc::new));
+                    targets.extend(Target::new(entry, address, rule, timeout, kept).map(Arc::new));
                 }
                 Err(why) => unusable.push(NotificationTarget {
                     entry,
@@ -155,7 +160,13 @@ impl Notifications {
     }
 
     /// Starts a worker for each target, and what gathers for them and for devices.
-    pub(crate) fn start(self: &Arc<Self>) {
+    pub(crate) async fn start(self: &Arc<Self>) {
+        let keys: Vec<String> =
+            self.targets.iter().filter_map(|target| target.kept().key()).collect();
+        if let Err(error) = self.rows.store.begin_deliveries(&keys, INTERRUPTED).await {
+            tracing::warn!(%error, "how earlier notifications ended is not recorded");
+        }
+        self.load().await;
         // What is told at the very end is tried as well.
         let over = CancellationToken::new();
         if self.has_targets() {
@@ -175,6 +186,10 @@ impl Notifications {
             this.run().await;
             over.cancel();
         });
+    }
+
+    async fn load(&self) {
+        join_all(self.targets.iter().map(|target| target.kept().load())).await;
     }
 
     fn new_ones(&self) -> MutexGuard<'_, Vec<New>> {
@@ -238,15 +253,15 @@ impl Notifications {
             };
             tokio::select! {
                 () = self.news.notified() => continue,
-                () = sleep => self.tell(&mut shown, false),
+                () = sleep => self.tell(&mut shown, false).await,
                 // The rows live as long as this.
-                Ok(()) = changes.changed(), if !shown.is_empty() => self.withdraw(&mut shown),
-                Ok(()) = asked.changed(), if !shown.is_empty() => self.withdraw(&mut shown),
+                Ok(()) = changes.changed(), if !shown.is_empty() => self.withdraw(&mut shown).await,
+                Ok(()) = asked.changed(), if !shown.is_empty() => self.withdraw(&mut shown).await,
                 () = shutdown.cancelled() => break,
             }
         }
         self.gather();
-        self.tell(&mut shown, true);
+        self.tell(&mut shown, true).await;
     }
 
     fn gather(&self) {
@@ -289,7 +304,7 @@ impl Notifications {
         open.map(|row| (row.instance_id.parse().ok(), row.request_id)).collect()
     }
 
-    fn tell(&self, shown: &mut Vec<Shown>, is_end: bool) {
+    async fn tell(&self, shown: &mut Vec<Shown>, is_end: bool) {
         let (is_quiet, open) = (self.quiet_left().is_some(), self.open_questions());
         let is_open = |key: &Key| open.contains(key);
         let told = {
@@ -310,7 +325,7 @@ impl Notifications {
             };
             let notice = self.notice(&told, &delivery, at).map(Arc::new);
             if let Some(notice) = &notice {
-                self.targets.iter().for_each(|target| target.tell(notice));
+                join_all(self.targets.iter().map(|target| target.tell(notice))).await;
             }
             let call = Arc::new(Call { delivery, at, word: self.word(&told) });
             if self.push.is_enabled() {
@@ -400,7 +415,7 @@ impl Notifications {
     }
 
     /// Takes back what is answered.
-    fn withdraw(&self, shown: &mut Vec<Shown>) {
+    async fn withdraw(&self, shown: &mut Vec<Shown>) {
         let open = self.open_questions();
         let (mut left, mut over) = (Vec::new(), Vec::new());
         for (place, mut one) in std::mem::take(shown).into_iter().enumerate() {
@@ -409,7 +424,7 @@ impl Notifications {
         }
         for (place, one) in over {
             if let Some(notice) = &one.notice {
-                self.targets.iter().for_each(|target| target.withdraw(notice));
+                join_all(self.targets.iter().map(|target| target.withdraw(notice))).await;
             }
             if !self.push.is_enabled() {
                 continue;
@@ -448,11 +463,14 @@ impl Notifications {
         }
     }
 
-    /// What the page shows.
+    /// What the page shows. A command reads what the service has recorded.
     ///
     /// # Errors
     /// The devices cannot be read.
     pub async fn report(&self, asking: Option<&Identity>) -> Result<NotificationReport, AppError> {
+        if !self.rows.has_readers() {
+            self.load().await;
+        }
         let push_enabled = self.push.is_enabled();
         let devices = match push_enabled {
             true => self.push.list(asking).await?,

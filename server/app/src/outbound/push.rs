@@ -168,7 +168,7 @@ impl Push {
             };
             if let Some(message) = message {
                 let lane = self.lane(&row);
-                lane.offer(errand(row, message, call, is_close));
+                lane.offer(errand(row, message, call, is_close)).await;
             }
         }
     }

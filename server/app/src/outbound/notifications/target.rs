@@ -54,18 +54,29 @@ struct Attempt {
 
 impl Target {
     /// `None` for a place that nothing carries to.
-    pub fn new(entry: usize, address: Address, rule: Rule, timeout: Duration) -> Option<Self> {
+    pub fn new(
+        entry: usize,
+        address: Address,
+        rule: Rule,
+        timeout: Duration,
+        kept: Kept,
+    ) -> Option<Self> {
         let carrier = match &address.place {
             Recipient::Mail(mail) => Carrier::Mail(Mailer::new(mail.clone(), rule, timeout)),
             place => Carrier::Web(Box::new(Sender::new(services::server(place)?, rule, timeout))),
         };
-        let (kept, handles) = (Kept::default(), Mutex::default());
-        Some(Self { entry, address, carrier, queue: Queue::default(), kept, handles })
+        let (queue, handles) = (Queue::default(), Mutex::default());
+        Some(Self { entry, address, carrier, queue, kept, handles })
     }
 
     /// Its place in the list, from 1.
     pub fn entry(&self) -> usize {
         self.entry
+    }
+
+    /// What became of its last notifications.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     fn handles(&self) -> MutexGuard<'_, HashMap<String, String>> {
@@ -83,9 +94,9 @@ impl Target {
         }
     }
 
-    /// Adds a notification. Never waits.
-    pub fn tell(&self, notice: &Arc<Notice>) {
-        self.kept.add(notice.delivery_at(DeliveryState::Waiting));
+    /// Adds a notification, which is recorded first.
+    pub async fn tell(&self, notice: &Arc<Notice>) {
+        self.kept.add(notice.delivery_at(DeliveryState::Waiting)).await;
         if self.queue.offer(Errand::Tell(Arc::clone(notice))) {
             warn!(
                 "notification target {} ({}) is too slow: {MOST} notifications wait for it, and \
@@ -95,11 +106,11 @@ impl Target {
         }
     }
 
-    /// Takes a notification back, where the service can. Never waits.
-    pub fn withdraw(&self, notice: &Arc<Notice>) {
+    /// Takes a notification back, where the service can.
+    pub async fn withdraw(&self, notice: &Arc<Notice>) {
         let is_meant = |errand: &Errand| matches!(errand, Errand::Tell(other) if other.delivery == notice.delivery);
         if self.queue.take_out(is_meant).is_some() {
-            self.kept.stands(&notice.delivery, DeliveryState::Withdrawn, None, None);
+            self.kept.stands(&notice.delivery, DeliveryState::Withdrawn, None, None).await;
         } else {
             // After what is under way.
             self.queue.offer(Errand::Withdraw(Arc::clone(notice)));
@@ -141,11 +152,11 @@ impl Target {
     async fn carry_out(&self, errand: &Errand) {
         match errand {
             Errand::Tell(notice) => {
-                self.kept.stands(&notice.delivery, DeliveryState::Sent, None, None);
+                self.kept.stands(&notice.delivery, DeliveryState::Sent, None, None).await;
                 let attempt = self.attempt(notice).await;
                 let state = attempt.state();
                 let reason = attempt.failure.clone();
-                self.kept.stands(&notice.delivery, state, attempt.status, reason);
+                self.kept.stands(&notice.delivery, state, attempt.status, reason).await;
                 // After the report, so that whoever follows the log finds it there.
                 self.log(notice.event, &attempt);
                 if let Some(handle) = attempt.handle.filter(|_| notice.is_question) {
@@ -163,7 +174,7 @@ impl Target {
         let Some(request) = request else { return };
         match sender.send(request).await {
             Ok(Reply { status: 200..300, .. }) => {
-                self.kept.stands(&notice.delivery, DeliveryState::Withdrawn, None, None);
+                self.kept.stands(&notice.delivery, DeliveryState::Withdrawn, None, None).await;
             }
             Ok(Reply { status, .. }) => debug!(
                 "notification target {} ({}) answered {status} and did not take a notification \
@@ -187,7 +198,7 @@ impl Target {
             reason: attempt.failure,
             ..notice.delivery_at(DeliveryState::Sent)
         };
-        self.kept.add(outcome.clone());
+        self.kept.add(outcome.clone()).await;
         TestedTarget {
             entry: self.entry,
             service: self.address.service.to_owned(),

@@ -66,19 +66,19 @@ impl Lane {
         self.over.cancel();
     }
 
-    /// Adds a message. Never waits.
-    pub fn offer(&self, errand: Errand) {
+    /// Adds a message.
+    pub async fn offer(&self, errand: Errand) {
         if errand.is_close {
             let is_meant = |other: &Errand| !other.is_close && other.delivery == errand.delivery;
             if self.queue.take_out(is_meant).is_some() {
-                self.kept.stands(&errand.delivery, DeliveryState::Withdrawn, None, None);
+                self.kept.stands(&errand.delivery, DeliveryState::Withdrawn, None, None).await;
                 return;
             }
             if self.kept.state(&errand.delivery) == Some(DeliveryState::Failed) {
                 return; // the device shows nothing
             }
         } else {
-            self.kept.add(errand.kept_as(DeliveryState::Waiting));
+            self.kept.add(errand.kept_as(DeliveryState::Waiting)).await;
         }
         let label = errand.row.label.clone();
         if self.queue.offer(errand) {
@@ -122,19 +122,19 @@ impl Lane {
 
     async fn carry_out(&self, carrier: &Carrier, errand: &Errand) {
         if !errand.is_close {
-            self.kept.stands(&errand.delivery, DeliveryState::Sent, None, None);
+            self.kept.stands(&errand.delivery, DeliveryState::Sent, None, None).await;
         }
         let outcome =
             Box::pin(carrier.send(self.sender.as_ref(), &errand.row, &errand.message)).await;
         match (errand.is_close, outcome.failure) {
             (true, None) => {
-                self.kept.stands(&errand.delivery, DeliveryState::Withdrawn, None, None);
+                self.kept.stands(&errand.delivery, DeliveryState::Withdrawn, None, None).await;
             }
             // What is shown stays; that it was accepted stays true.
             (true, Some(_)) => {}
             (false, failure) => {
                 let state = state(failure.is_none());
-                self.kept.stands(&errand.delivery, state, outcome.status, failure);
+                self.kept.stands(&errand.delivery, state, outcome.status, failure).await;
             }
         }
     }
@@ -145,7 +145,7 @@ impl Lane {
         let Outcome { status, failure } = sent;
         let state = state(failure.is_none());
         let outcome = NotificationDelivery { status, reason: failure, ..errand.kept_as(state) };
-        self.kept.add(outcome.clone());
+        self.kept.add(outcome.clone()).await;
         outcome
     }
 }
