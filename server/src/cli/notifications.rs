@@ -1,4 +1,4 @@
-//! `svc notifications`: tries the targets of notifications, and lists what became of the last.
+//! `svc notifications`: tries the targets, and lists what became of the last ones.
 
 use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
