@@ -19,6 +19,7 @@ pub mod settings;
 pub mod strays;
 pub mod support;
 pub mod usage;
+pub mod webhooks;
 
 use crate::api::approvals::Approval;
 use crate::api::health::Health;

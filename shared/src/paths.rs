@@ -64,6 +64,12 @@ pub const TOKENS: &str = "/api/tokens";
 pub const ROTATE_TOKEN: &str = "/api/tokens/rotate";
 /// The browsers that are signed in.
 pub const DEVICES: &str = "/api/devices";
+/// What became of posts to webhooks.
+pub const WEBHOOKS: &str = "/api/webhooks";
+/// Posts a test event.
+pub const TEST_WEBHOOK: &str = "/api/webhooks/send-test";
+/// Has events posted again.
+pub const REPLAY_WEBHOOKS: &str = "/api/webhooks/replay";
 /// What became of notifications.
 pub const NOTIFICATIONS: &str = "/api/notifications";
 /// A test of their targets.

@@ -16,12 +16,14 @@ let complaints;
 let seen, press, shot;
 let receiver;
 const got = [];
+// What the address that refuses answers.
+let refusal = 500;
 
 before(async () => {
   receiver = createServer((request, answer) => {
     got.push(request.url);
     request.resume();
-    answer.writeHead(request.url.startsWith('/sorry') ? 500 : 204).end();
+    answer.writeHead(request.url.startsWith('/sorry') ? refusal : 204).end();
   });
   await new Promise((done) => receiver.listen(0, '127.0.0.1', done));
   const { port } = receiver.address();
@@ -31,7 +33,9 @@ before(async () => {
     'https://unknown.example/SECRET3',
   ];
   const notifications = { enabled: true, urls, quiet_hours: '22:00-07:00' };
-  machine = await world({ api: {} }, { notifications });
+  const hooks = ['/fine/SECRET4', '/sorry/SECRET5'].map((path) => `http://127.0.0.1:${port}${path}`);
+  const webhooks = { enabled: true, outbox: true, urls: hooks };
+  machine = await world({ api: {} }, { notifications, webhooks });
   browser = await launch();
   ({ page, complaints } = await tab(browser));
   ({ seen, press, shot } = person(page));
@@ -66,6 +70,31 @@ test('a test says whether the service took it, and why not', async () => {
   const text = await page.$eval(row(2), (one) => one.innerText);
   assert.match(text, /it answered 500/);
   await shot('notifications-desk');
+});
+
+const hook = (entry) => `${part('webhook-target')}[data-entry="${entry}"]`;
+
+test('webhooks are listed, tried, and posted again once they were given up', async () => {
+  await seen(hook(2));
+  await press(`${hook(1)} ${part('test-webhook')}`);
+  await page.waitForFunction(() => document.body.innerText.includes('The test was accepted'));
+  assert.equal(got.at(-1), '/fine/SECRET4');
+  refusal = 404;
+  const json = { 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ project: 'api' });
+  const launched = await machine.ask('/api/v1/instances', { method: 'POST', headers: json, body });
+  assert.equal(launched.status, 201);
+  for (let failed = 0; failed < 2; ) failed = (await machine.api('/api/webhooks')).targets[1].failed;
+  await page.reload({ waitUntil: 'load' });
+  await seen(`${hook(2)} [data-state="given up"]`);
+  await seen(`${hook(1)} [data-state=delivered]`);
+  refusal = 204;
+  await press(`${hook(2)} ${part('replay-webhook')}`);
+  await page.waitForFunction(() => document.body.innerText.includes('posted again'));
+  const text = await page.$eval(part('webhooks'), (all) => all.innerText);
+  assert.match(text, /tried again for three days/);
+  assert.doesNotMatch(text, /SECRET/);
+  await shot('webhooks-desk');
 });
 
 test('the view fits a phone and a desk', async () => {

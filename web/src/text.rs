@@ -38,3 +38,4 @@ pub mod status;
 pub mod support;
 pub mod terminal;
 pub mod usage;
+pub mod webhooks;

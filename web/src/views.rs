@@ -69,5 +69,6 @@ pub mod times;
 mod tokens;
 pub mod trust;
 pub mod usage;
+mod webhooks;
 pub mod welcome;
 mod worktrees;

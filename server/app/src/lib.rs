@@ -63,7 +63,7 @@ pub use ops::{
     Figures, HostedFigures, VERSION, acting_as, backup, deps, doctor, legacy, restart, setup,
     upgrade,
 };
-pub use outbound::{Notifications, Push, Subscriber, TestDelivery, Webhooks};
+pub use outbound::{Notifications, Push, Subscriber, Webhooks};
 pub use projects::changes::{Checkout, FilePart};
 pub use projects::changes_watch::ChangesWatch;
 pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};

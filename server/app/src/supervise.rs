@@ -43,6 +43,7 @@ use reconcile::Reconciler;
 use restarter::Restarter;
 use sampler::Sampler;
 use std::sync::Arc;
+use svc_store::Owed;
 use tokio::sync::watch;
 
 /// The standing tasks of the service.
@@ -76,7 +77,7 @@ impl Supervision {
     /// The registry cannot be read.
     pub async fn start(self: &Arc<Self>) -> Result<Supervisor, AppError> {
         let registry = &self.writes.registry;
-        self.webhooks.start();
+        let owed = self.webhooks.start().await;
         self.notifications.start().await;
         let listener = change_watch::listen(&self.writes.state_dir).await?;
         // What a command writes while the first pass runs must not be taken for old.
@@ -85,6 +86,7 @@ impl Supervision {
         // Before anybody is answered: a list without them would look as if they were lost.
         self.hosted.load().await?;
         self.asked.refresh().await?;
+        self.post_owed(owed);
         let (transcripts, starter) = (&self.transcripts, &self.healer.starter);
         let plans = LaunchPlans::new(transcripts, registry, &self.jobs, starter);
         plans.publish().await?;
@@ -133,6 +135,20 @@ impl Supervision {
         let of = this();
         tasks.spawn(async move { reserve::make_room(&of.writes.state_dir).await });
         Ok(Supervisor)
+    }
+
+    /// Posts the steps that an earlier service recorded and did not come to post.
+    fn post_owed(&self, owed: Vec<Owed>) {
+        for one in owed {
+            let (id, step) = (&one.instance, one.event);
+            let transitions = &self.reconciler.ends.transitions;
+            let event =
+                transitions.event_of(id, step).or_else(|| self.hosted.rows.event_of(id, step));
+            match event {
+                Some(event) => self.webhooks.offer(&event),
+                None => self.webhooks.forgive(one),
+            }
+        }
     }
 }
 

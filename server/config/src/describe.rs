@@ -30,7 +30,7 @@ const SECTIONS: [(&str, &str); 19] = [
 ];
 
 /// Names for people, where the last name of a key says too little.
-const NAMES: [(&str, &str); 57] = [
+const NAMES: [(&str, &str); 58] = [
     ("api.openapi_enabled", "API description"),
     ("ceilings.action", "Above a limit"),
     ("ceilings.memory_mb", "Memory"),
@@ -88,6 +88,7 @@ const NAMES: [(&str, &str); 57] = [
     ("usage.mode", "Usage badge"),
     ("usage.token_total_includes_cache", "Count cache tokens"),
     ("webhooks.enabled", "Webhooks"),
+    ("webhooks.outbox", "Try again until taken"),
 ];
 
 /// Why no editor changes the keys with this beginning.

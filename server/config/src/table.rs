@@ -89,12 +89,12 @@ mod tests {
         // project, and the additions: config_strict, claude.stop_grace_seconds, claude.scope,
         // claude.after_reboot, claude.heal, claude.terminal_input, projects.<name>.restart, 8 of restart,
         // auth.allowed_hosts, webhooks.secret, 4 of ceilings, notifications.quiet_hours,
-        // instance_defaults.on_limit, claude.approval_hook, 3 of push.
-        assert_eq!(leaves().count(), 101 + 1 + 17 + 4 + 3 + 3);
+        // instance_defaults.on_limit, claude.approval_hook, 3 of push, webhooks.outbox.
+        assert_eq!(leaves().count(), 101 + 1 + 17 + 4 + 3 + 4);
         // 49 and 10 of the baseline; stop grace, after_reboot, heal, the restart section, the
         // ceilings, quiet hours, on_limit and the approval hook are basic additions.
         assert_eq!(editable(Edit::Basic), 49 + 11 + 4 + 3);
-        assert_eq!(editable(Edit::Advanced), 10 + 3);
+        assert_eq!(editable(Edit::Advanced), 10 + 4);
     }
 
     #[test]

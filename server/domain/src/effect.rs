@@ -2,6 +2,7 @@
 
 use crate::bridge::Bridge;
 use svc_shared::events::EventName;
+use svc_shared::status::BridgeStatus;
 
 pub use svc_shared::status::History;
 
@@ -53,6 +54,29 @@ impl Lifecycle {
             Self::Ready => EventName::Ready,
             Self::Stop => EventName::Stop,
             Self::Crash => EventName::Crash,
+        }
+    }
+
+    /// The step of an event; `None` where it is none.
+    #[must_use]
+    pub fn of(name: EventName) -> Option<Self> {
+        match name {
+            EventName::Spawn => Some(Self::Spawn),
+            EventName::Ready => Some(Self::Ready),
+            EventName::Stop => Some(Self::Stop),
+            EventName::Crash => Some(Self::Crash),
+            EventName::BgSettled | EventName::PermissionNeeded | EventName::CloneDone => None,
+        }
+    }
+
+    /// The status that it leads to.
+    #[must_use]
+    pub fn status(self) -> BridgeStatus {
+        match self {
+            Self::Spawn => BridgeStatus::Starting,
+            Self::Ready => BridgeStatus::Running,
+            Self::Stop => BridgeStatus::Stopped,
+            Self::Crash => BridgeStatus::Crashed,
         }
     }
 

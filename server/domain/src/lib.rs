@@ -54,4 +54,5 @@ pub mod token_cost;
 pub mod ui_prefs;
 pub mod usage;
 mod words;
+pub mod webhook_retry;
 pub mod worktree;

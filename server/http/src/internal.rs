@@ -30,4 +30,5 @@ pub(crate) mod strays;
 pub(crate) mod support;
 pub(crate) mod transcripts;
 pub(crate) mod ui_prefs;
+pub(crate) mod webhooks;
 pub(crate) mod worktrees;

@@ -186,6 +186,9 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/notifications" Guarded None Plain internal::notifications::report),
         own!(POST "/api/notifications/send-test" Guarded OptionalJson Plain
             internal::notifications::test),
+        own!(GET "/api/webhooks" Guarded None Plain internal::webhooks::report),
+        own!(POST "/api/webhooks/send-test" Guarded OptionalJson Plain internal::webhooks::test),
+        own!(POST "/api/webhooks/replay" Guarded OptionalJson Plain internal::webhooks::replay),
         own!(GET "/api/push/key" Guarded None Plain internal::push::key),
         own!(GET "/api/push/subscriptions" Guarded None Plain internal::push::list),
         own!(POST "/api/push/subscriptions" Guarded Json Plain internal::push::subscribe),

@@ -30,7 +30,7 @@ use crate::cli::strays::Strays;
 use crate::cli::support::{self, Support};
 use crate::cli::upgrade::{self, Upgrade};
 use crate::cli::usage::Usage;
-use crate::cli::webhooks::{TestWebhooks, Webhooks};
+use crate::cli::webhooks::{ReplayPosts, TestWebhooks, Webhooks};
 use crate::cli::worktrees::Worktrees;
 use crate::cli::write::{AfterLimit, RestartPolicy, Resume, Start};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -340,10 +340,10 @@ Examples:
   svc usage ~/.claude/projects/-srv-p-api/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0.jsonl
   svc usage FILE --json")]
     Usage(Usage),
-    /// Try the targets that events are posted to.
+    /// List, try and repeat posts of events.
     #[command(
         subcommand,
-        after_help = "Examples:\n  svc webhooks test\n  svc webhooks test --json"
+        after_help = "Examples:\n  svc webhooks list\n  svc webhooks test 2 --json"
     )]
     Webhooks(Webhooks),
     /// Try the targets of notifications, and list what became of the last ones.
@@ -583,7 +583,11 @@ impl Command {
             | Self::Worktrees(Worktrees { json, .. })
             | Self::Screen(Screen { json, .. })
             | Self::Usage(Usage { json, .. })
-            | Self::Webhooks(Webhooks::Test(TestWebhooks { json, .. }))
+            | Self::Webhooks(
+                Webhooks::Test(TestWebhooks { json, .. })
+                | Webhooks::Replay(ReplayPosts { json, .. })
+                | Webhooks::List(Listing { json }),
+            )
             | Self::Notifications(
                 Notifications::Test(TestNotifications { json, .. })
                 | Notifications::List(Listing { json }),

@@ -70,7 +70,7 @@ pub(crate) fn run(call: &Call, command: &Notifications) -> Result<Exit, End> {
 
 /// What became of the last notifications.
 fn list(call: &Call, options: &Listing) -> Result<Exit, End> {
-    let report = look(call, async |app| Box::pin(app.notifications().report(None)).await)?;
+    let report = look(call, async |app| Ok(Box::pin(app.notifications().report(None)).await?))?;
     if options.json {
         call.output.json(&report)?;
         return Ok(Exit::Done);

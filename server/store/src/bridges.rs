@@ -3,6 +3,7 @@
 use crate::end_facts::{self, EndFacts};
 use crate::error::StoreError;
 use crate::history::{self, HistoryRow};
+use crate::outbox;
 use crate::row::{self, BridgeRow};
 use crate::store::Store;
 use crate::stranded::{self, NewStranded};
@@ -10,6 +11,7 @@ use futures_util::{Stream, TryStreamExt as _};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, Row, Sqlite};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use svc_domain::bridge::Bridge;
 use svc_domain::effect::Lifecycle;
 use svc_shared::Timestamp;
@@ -454,6 +456,9 @@ impl Store {
                 .bind(event.as_str())
                 .bind(now.as_millis());
             if query.execute(&mut *transaction).await?.rows_affected() == 1 {
+                if self.owes.load(Ordering::Acquire) {
+                    outbox::owe(&mut transaction, &next.id, next.generation, *event, now).await?;
+                }
                 claimed.push(*event);
             }
         }
@@ -481,9 +486,12 @@ impl Store {
                 .bind(generation)
                 .bind(event.as_str())
                 .bind(now.as_millis());
-            let done = query.execute(&mut *transaction).await?;
+            let is_claimed = query.execute(&mut *transaction).await?.rows_affected() == 1;
+            if is_claimed && self.owes.load(Ordering::Acquire) {
+                outbox::owe(&mut transaction, id, generation, event, now).await?;
+            }
             transaction.commit().await?;
-            Ok(done.rows_affected() == 1)
+            Ok(is_claimed)
         };
         self.noted(claimed.await)
     }

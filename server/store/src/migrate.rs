@@ -99,6 +99,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "notification deliveries",
         sql: include_str!("../../../migrations/0019_notification_deliveries.sql"),
     },
+    Script {
+        version: 20,
+        description: "webhook outbox",
+        sql: include_str!("../../../migrations/0020_webhook_outbox.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

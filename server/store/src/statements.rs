@@ -2,7 +2,7 @@
 
 use crate::{
     access, addresses, bridge_prompts, bridges, end_facts, history, hosted, limit_waits,
-    notification_deliveries, planned_launches, push_subscriptions, stranded, transcripts, ui_prefs,
+    notification_deliveries, outbox, planned_launches, push_subscriptions, stranded, transcripts, ui_prefs,
 };
 
 /// Every statement on our tables.
@@ -19,6 +19,7 @@ pub(crate) const STATEMENTS: &[&[&str]] = &[
     hosted::STATEMENTS,
     limit_waits::STATEMENTS,
     notification_deliveries::STATEMENTS,
+    outbox::STATEMENTS,
     planned_launches::STATEMENTS,
     push_subscriptions::STATEMENTS,
     stranded::STATEMENTS,

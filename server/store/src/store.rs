@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, Sqlite, SqlitePool};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::warn;
@@ -37,6 +37,8 @@ pub struct Store {
     /// How often a write connection was opened; `None` where nothing is ever written.
     writers_opened: Option<Arc<AtomicU64>>,
     distrust: Distrust,
+    /// Whether announced steps are noted for the outbox.
+    pub(crate) owes: Arc<AtomicBool>,
     path: PathBuf,
     opened: Arc<Opened>,
 }
@@ -126,7 +128,8 @@ impl Store {
             (readers.connect_with(options(&path, true)).await?, writer, Some(opened))
         };
         let opened = Arc::new(opened);
-        let store = Self { readers, writer, writers_opened, distrust, path, opened };
+        let owes = Arc::default();
+        let store = Self { readers, writer, writers_opened, distrust, owes, path, opened };
         if !immutable {
             store.warn_without_wal().await;
         }
@@ -155,6 +158,7 @@ impl Store {
             writer: pool,
             writers_opened: None,
             distrust: Distrust::default(),
+            owes: Arc::default(),
             path,
             opened,
         })

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use svc_skip::{NO_FAIL_POINTS, skip};
 
 /// Every fail point that a test of this program uses.
-const COVERED: [&str; 32] = [
+const COVERED: [&str; 34] = [
     "spawn.before_record",
     "spawn.after_record",
     "spawn.after_fork",
@@ -45,6 +45,8 @@ const COVERED: [&str; 32] = [
     "config.before_write",
     "planned.after_begin",
     "planned.before_finish",
+    "outbox.before_record",
+    "outbox.after_post",
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {

@@ -298,8 +298,8 @@ async fn untrusted_projects_and_none_at_all_warn() {
 }
 
 /// Takes back what the last migration did.
-const BEFORE_THE_LAST_MIGRATION: &str =
-    "DROP TABLE notification_deliveries; PRAGMA user_version = 18";
+const BEFORE_THE_LAST_MIGRATION: &str = "DROP TABLE outbox_posts; DROP TABLE outbox_events; \
+     DROP TABLE outbox_owed; PRAGMA user_version = 19";
 
 #[tokio::test]
 async fn a_damaged_older_or_newer_database_is_told_apart() {

@@ -124,5 +124,6 @@ mod two_servers;
 mod units;
 mod upgrade;
 mod wake_ups;
+mod webhook_outbox;
 mod webhooks;
 mod wrong_ends;

@@ -17,6 +17,7 @@ use crate::views::act_button::ActButton;
 use crate::views::notify::NotifySwitch;
 use crate::views::push::{PushSwitch, devices};
 use crate::views::times::Age;
+use crate::views::webhooks::Webhooks;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -107,6 +108,7 @@ pub fn Notifications() -> impl IntoView {
                 view! { {devices} {services(shown, &report)} }.into_any()
             }
         })}
+        <Webhooks />
     }
 }
 

@@ -295,10 +295,14 @@ impl Transitions {
     }
 
     /// Events leave from the process that won the swap, after the record is durable.
-    /// Their delivery is best effort.
     fn announce(&self, bridge: &Bridge, event: Lifecycle) {
+        self.read_model.happened(&self.event(bridge, event));
+    }
+
+    /// What is told of a step of a bridge.
+    fn event(&self, bridge: &Bridge, event: Lifecycle) -> Event {
         let gave_up = event == Lifecycle::Crash && bridge.restarts.quarantined_at.is_some();
-        self.read_model.happened(&Event {
+        Event {
             instance_id: Some(bridge.id.clone()),
             payload: Payload::Bridge(BridgeEvent {
                 event: event.name(),
@@ -310,7 +314,19 @@ impl Transitions {
                 session_ref: self.refs.of(bridge),
                 restart_quarantined: gave_up,
             }),
-        });
+        }
+    }
+
+    /// What is told of a step that was recorded before the service was killed.
+    ///
+    /// `None` for a bridge that is gone.
+    pub fn event_of(&self, id: &InstanceId, event: Lifecycle) -> Option<Event> {
+        let bridge = self.registry.copies.bridge(id)?;
+        let mut found = self.event(&bridge, event);
+        if let Payload::Bridge(told) = &mut found.payload {
+            told.status = event.status();
+        }
+        Some(found)
     }
 
     /// Announces the end of a generation that another process recorded.

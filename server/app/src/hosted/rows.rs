@@ -345,9 +345,14 @@ impl HostedRows {
                 return;
             }
         }
+        readers.happened(&self.event(session, event));
+    }
+
+    /// What is told of a step of a session.
+    fn event(&self, session: &HostedSession, event: Lifecycle) -> Event {
         let uuid = session.session_uuid.as_deref();
-        readers.happened(&Event {
-            instance_id: Some(id.clone()),
+        Event {
+            instance_id: Some(session.id.clone()),
             payload: Payload::Bridge(BridgeEvent {
                 event: event.name(),
                 project: session.project.clone(),
@@ -358,7 +363,22 @@ impl HostedRows {
                 session_ref: uuid.and_then(|raw| self.refs.session(raw)),
                 restart_quarantined: false,
             }),
-        });
+        }
+    }
+
+    /// What is told of a step that was recorded before the service was killed.
+    ///
+    /// `None` for a session that is gone.
+    pub fn event_of(&self, id: &InstanceId, event: Lifecycle) -> Option<Event> {
+        let mut found = self.event(&self.get(id)?, event);
+        if let Payload::Bridge(told) = &mut found.payload {
+            // It is told once the agent runs.
+            told.status = match event {
+                Lifecycle::Spawn => BridgeStatus::Running,
+                Lifecycle::Ready | Lifecycle::Stop | Lifecycle::Crash => event.status(),
+            };
+        }
+        Some(found)
     }
 }
 

@@ -8,6 +8,7 @@ use svc_config::Secret;
 use svc_domain::redact::redact_text;
 use svc_shared::Timestamp;
 use svc_shared::events::{Event, Payload};
+use svc_store::OutboxEvent;
 use uuid::Builder;
 
 /// Longest label and longest id, in bytes.
@@ -23,7 +24,7 @@ const CUT: &str = "… (cut)";
 #[derive(Debug)]
 pub(super) struct Message {
     /// The name of the event.
-    pub event: &'static str,
+    pub event: String,
     /// Unique per event.
     pub delivery: String,
     /// Unix seconds of the event.
@@ -42,22 +43,34 @@ impl Message {
         Self::new(event.name().as_str(), body, now, key)
     }
 
+    /// The post of an event that the outbox kept, signed now: a receiver takes only what is
+    /// recent.
+    pub fn kept(event: &OutboxEvent, now: Timestamp, key: Option<&Secret>) -> Self {
+        let (delivery, body) = (event.delivery.clone(), event.body.clone().into_bytes());
+        let signature = key.map(|key| signature(key.expose(), seconds(now), &delivery, &body));
+        let (event, seconds) = (event.event.clone(), seconds(event.at));
+        Self { event, delivery, seconds, body: body.into(), signature }
+    }
+
     /// A post that says only that it is a test.
     pub fn test(now: Timestamp, key: Option<&Secret>) -> Result<Self, AppError> {
         Self::new("test", br#"{"event":"test"}"#.to_vec(), now, key)
     }
 
     fn new(
-        event: &'static str,
+        event: &str,
         body: Vec<u8>,
         now: Timestamp,
         key: Option<&Secret>,
     ) -> Result<Self, AppError> {
-        let delivery = delivery_id(now)?;
-        let seconds = now.as_millis().div_euclid(1000);
+        let (delivery, seconds) = (delivery_id(now)?, seconds(now));
         let signature = key.map(|key| signature(key.expose(), seconds, &delivery, &body));
-        Ok(Self { event, delivery, seconds, body: body.into(), signature })
+        Ok(Self { event: event.to_owned(), delivery, seconds, body: body.into(), signature })
     }
+}
+
+fn seconds(at: Timestamp) -> i64 {
+    at.as_millis().div_euclid(1000)
 }
 
 /// A UUID of version 7.

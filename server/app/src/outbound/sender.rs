@@ -99,7 +99,7 @@ impl Sender {
     pub async fn post(&self, message: &Message) -> Result<u16, NotSent> {
         let mut headers = vec![
             ("Content-Type", "application/json".to_owned()),
-            ("X-Svc-Event", message.event.to_owned()),
+            ("X-Svc-Event", message.event.clone()),
             ("X-Svc-Delivery", message.delivery.clone()),
             ("X-Svc-Timestamp", message.seconds.to_string()),
         ];

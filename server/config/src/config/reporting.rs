@@ -116,6 +116,8 @@ section! {
         /// Longest time a post may take.
         timeout as "timeout_seconds": Duration = seconds(Range::above(0.0))
             => real(10.0), Advanced Restart;
+        /// Keeps each post until its target took it, and tries again.
+        outbox: bool = BOOL => OFF, Advanced Restart;
         /// Posts nothing to private networks.
         block_private_targets: bool = BOOL => OFF, Advanced Restart;
         /// Events that are posted.

@@ -15,6 +15,7 @@ use svc_shared::internal::notifications::TestNotification;
 use svc_shared::internal::push::{PushKeys, SubscribePush};
 use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
 use svc_shared::internal::settings::SaveConfig;
+use svc_shared::internal::webhooks::{ReplayWebhooks, TestWebhook};
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
 
 /// Most unknown names reported one by one.
@@ -280,10 +281,25 @@ impl FromFields for SubscribePush {
 
 impl FromFields for TestNotification {
     fn take(fields: &mut Fields) -> Self {
-        // No list is as long as what does not fit.
-        let entry = fields.count("entry");
-        Self { entry: entry.map(|entry| usize::try_from(entry).unwrap_or(usize::MAX)) }
+        Self { entry: entry(fields) }
     }
+}
+
+impl FromFields for TestWebhook {
+    fn take(fields: &mut Fields) -> Self {
+        Self { entry: entry(fields) }
+    }
+}
+
+impl FromFields for ReplayWebhooks {
+    fn take(fields: &mut Fields) -> Self {
+        Self { entry: entry(fields), since: fields.text("since") }
+    }
+}
+
+/// A place in a list; no list is as long as what does not fit.
+fn entry(fields: &mut Fields) -> Option<usize> {
+    fields.count("entry").map(|entry| usize::try_from(entry).unwrap_or(usize::MAX))
 }
 
 impl FromFields for WriteInstructions {

@@ -435,6 +435,29 @@ const TABLE: &[Row] = &[
             (LargeBody, 413),
         ],
     },
+    Row { route: "GET /api/webhooks", asks: &[(Known, 200)] },
+    // 200 needs a target: in the black-box tests.
+    Row {
+        route: "POST /api/webhooks/send-test",
+        asks: &[
+            (Body("{}"), 422),
+            (Body(r#"{"entry":1}"#), 422),
+            (Body(r#"{"entry":"x"}"#), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    // 200 needs `webhooks.outbox`: in the black-box tests.
+    Row {
+        route: "POST /api/webhooks/replay",
+        asks: &[
+            (Body("{}"), 422),
+            (Body(r#"{"since":7}"#), 422),
+            (Body(r#"{"entry":"x"}"#), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     // The others need `push.enabled`: in the black-box tests.
     Row { route: "GET /api/push/key", asks: &[(Known, 404)] },
     Row { route: "GET /api/push/subscriptions", asks: &[(Known, 404)] },

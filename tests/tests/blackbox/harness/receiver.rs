@@ -72,6 +72,7 @@ pub struct Receiver {
     /// Connections whose answer was written or given up by the other side.
     done: watch::Receiver<usize>,
     release: watch::Sender<bool>,
+    answer: Arc<Mutex<Answer>>,
 }
 
 impl Receiver {
@@ -97,10 +98,12 @@ impl Receiver {
         let (ends, done) = watch::channel(0);
         let (release, released) = watch::channel(false);
         let into = Arc::clone(&got);
+        let answer = Arc::new(Mutex::new(answer));
+        let answers = Arc::clone(&answer);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (into, counts, ends) = (Arc::clone(&into), counts.clone(), ends.clone());
-                let (answer, mut released) = (answer.clone(), released.clone());
+                let (answers, mut released) = (Arc::clone(&answers), released.clone());
                 let tls = tls.clone();
                 tokio::spawn(async move {
                     let Some(mut stream) = opened(stream, tls).await else { return };
@@ -109,17 +112,23 @@ impl Receiver {
                     canary::check("its headers", Audience::Reader, &format!("{:?}", post.headers));
                     into.lock().expect("nobody panics with it").push(post);
                     counts.send_modify(|count| *count += 1);
+                    let answer = answers.lock().expect("nobody panics with it").clone();
                     give(&mut *stream, &answer, &mut released).await;
                     ends.send_modify(|count| *count += 1);
                 });
             }
         });
-        Self { port, got, count, done, release }
+        Self { port, got, count, done, release, answer }
     }
 
     /// The address of a path here.
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}/{path}", self.port)
+    }
+
+    /// Answers differently from the next post on.
+    pub fn answers(&self, answer: Answer) {
+        *self.answer.lock().expect("nobody panics with it") = answer;
     }
 
     /// Lets held posts be answered.

@@ -1,0 +1,223 @@
+//! Posts of events to the targets of `webhooks.urls`.
+
+use super::message::Message;
+use super::outbox::Outbox;
+use super::rule::Rule;
+use super::target::Target;
+use crate::hosted::rows::HostedRows;
+use crate::tasks::Tasks;
+use crate::{AppError, Class};
+use futures_util::future::join_all;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use svc_config::{Config, Secret};
+use svc_ports::Clock;
+use svc_shared::error::ErrorCode;
+use svc_shared::events::Event;
+use svc_shared::internal::webhooks::{TestedWebhook, WebhookReport};
+use svc_store::Owed;
+
+/// The configured targets, and what they are told.
+pub struct Webhooks {
+    is_enabled: bool,
+    targets: Vec<Arc<Target>>,
+    events: BTreeMap<String, bool>,
+    key: Option<Secret>,
+    /// There while posts are kept until they are taken.
+    outbox: Option<Arc<Outbox>>,
+    rows: Arc<HostedRows>,
+    clock: Arc<dyn Clock>,
+    tasks: Tasks,
+}
+
+impl std::fmt::Debug for Webhooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Webhooks").field("targets", &self.targets.len()).finish_non_exhaustive()
+    }
+}
+
+impl Webhooks {
+    /// Reads the settings. `port` is the one that this service listens on.
+    pub(super) fn new(
+        config: &Config,
+        port: u16,
+        (clock, tasks): (&Arc<dyn Clock>, &Tasks),
+        rows: &Arc<HostedRows>,
+    ) -> Self {
+        let settings = &config.webhooks;
+        let rule = Rule::of(config, port);
+        // An entry that is no target was named when the configuration was read.
+        let targets = settings.urls.iter().enumerate().filter_map(|(index, url)| {
+            Target::new(index + 1, url.expose(), rule, settings.timeout).map(Arc::new)
+        });
+        let targets: Vec<Arc<Target>> = targets.collect();
+        let outbox = settings.outbox.then(|| {
+            let key = settings.secret.clone();
+            Arc::new(Outbox::new(&rows.store, clock, &targets, key))
+        });
+        Self {
+            is_enabled: settings.enabled,
+            targets,
+            events: settings.events.clone(),
+            key: settings.secret.clone(),
+            outbox,
+            rows: Arc::clone(rows),
+            clock: Arc::clone(clock),
+            tasks: tasks.clone(),
+        }
+    }
+
+    /// Starts a worker for each target. Returns the steps that an earlier service recorded and
+    /// did not come to post.
+    pub(crate) async fn start(&self) -> Vec<Owed> {
+        let store = &self.rows.store;
+        let outbox = self.outbox.as_ref().filter(|_| self.is_enabled && !self.targets.is_empty());
+        let owed = store.owed_events().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "events that were not posted cannot be read");
+            Vec::new()
+        });
+        if self.is_enabled {
+            tracing::info!("events are posted to {} targets (`webhooks.urls`)", self.targets.len());
+        }
+        let Some(outbox) = outbox else {
+            if !owed.is_empty()
+                && let Err(error) = store.forgive_events().await
+            {
+                tracing::warn!(%error, "events that are not posted any more stay recorded");
+            }
+            if self.is_enabled {
+                for target in &self.targets {
+                    let (target, shutdown) = (Arc::clone(target), self.tasks.shutdown().clone());
+                    self.tasks.spawn(async move { target.run(&shutdown).await });
+                }
+            }
+            return Vec::new();
+        };
+        outbox.begin().await;
+        let shutdown = self.tasks.shutdown();
+        let (this, over) = (Arc::clone(outbox), shutdown.clone());
+        self.tasks.spawn(async move { this.record(&over).await });
+        for target in &self.targets {
+            let (this, target) = (Arc::clone(outbox), Arc::clone(target));
+            let (writes, over) = (self.rows.changes(), shutdown.clone());
+            self.tasks.spawn(async move { this.deliver(&target, writes, &over).await });
+        }
+        owed
+    }
+
+    /// Takes an event in for each target. Never waits.
+    pub(crate) fn offer(&self, event: &Event) {
+        if !self.is_enabled || self.targets.is_empty() {
+            return;
+        }
+        let is_wanted = self.events.get(event.name().as_str()).copied().unwrap_or_default();
+        let message =
+            is_wanted.then(|| Message::of(event, self.clock.now(), self.key.as_ref())).transpose();
+        let message = message.unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "the event `{}` was not posted", event.name());
+            None
+        });
+        match (&self.outbox, message) {
+            (Some(outbox), message) => outbox.offer(event, message),
+            (None, Some(message)) => {
+                let message = Arc::new(message);
+                self.targets.iter().for_each(|target| target.offer(&message));
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Takes a step off the record that nothing can be told of any more.
+    pub(crate) fn forgive(&self, owed: Owed) {
+        if let Some(outbox) = &self.outbox {
+            outbox.forgive(owed);
+        }
+    }
+
+    /// The targets that a person means: one by its place or its URL, or all.
+    fn chosen(&self, which: Option<&str>) -> Result<Vec<&Arc<Target>>, AppError> {
+        let chosen = self.targets.iter().filter(|target| match which {
+            None => true,
+            Some(which) => target.is_named(which),
+        });
+        let chosen: Vec<&Arc<Target>> = chosen.collect();
+        if !chosen.is_empty() {
+            return Ok(chosen);
+        }
+        Err(invalid(match which {
+            None => "`webhooks.urls` has no target; add an http or https URL to it",
+            Some(_) => {
+                "`webhooks.urls` has no such target; name its place in the list, from 1, or the \
+                 URL as it stands there"
+            }
+        }))
+    }
+
+    /// Sends a test event to every target, or to one.
+    ///
+    /// `which` is a place in `webhooks.urls`, from 1, or the URL as it stands there. Works also
+    /// while `webhooks.enabled` is off, so that targets can be tried first.
+    ///
+    /// # Errors
+    /// There is no such target.
+    pub async fn test(&self, which: Option<&str>) -> Result<Vec<TestedWebhook>, AppError> {
+        let chosen = self.chosen(which)?;
+        let message = Message::test(self.clock.now(), self.key.as_ref())?;
+        let sent = chosen.into_iter().map(|target| target.test(&message));
+        Ok(join_all(sent).await)
+    }
+
+    /// What became of the last posts. A command reads what the service has recorded.
+    ///
+    /// # Errors
+    /// The outbox cannot be read.
+    pub async fn report(&self) -> Result<WebhookReport, AppError> {
+        let mut targets = Vec::with_capacity(self.targets.len());
+        for target in &self.targets {
+            let mut report = target.report();
+            if let Some(outbox) = &self.outbox {
+                outbox.fill(target, &mut report).await?;
+            }
+            targets.push(report);
+        }
+        let events = self.events.iter().filter(|(_, is_on)| **is_on);
+        Ok(WebhookReport {
+            enabled: self.is_enabled,
+            signed: self.key.is_some(),
+            outbox: self.outbox.is_some(),
+            events: events.map(|(name, _)| name.clone()).collect(),
+            targets,
+        })
+    }
+
+    /// Has posts tried again, of every target or of one: those that were given up, or all after
+    /// a delivery. Tells how many.
+    ///
+    /// # Errors
+    /// There is no outbox, no such target, or no such delivery; or nothing could be written.
+    pub async fn replay(&self, which: Option<&str>, since: Option<&str>) -> Result<u64, AppError> {
+        let Some(outbox) = &self.outbox else {
+            return Err(invalid(
+                "nothing is kept to be posted again, because `webhooks.outbox` is off; switch it \
+                 on and restart the service",
+            ));
+        };
+        outbox.replay(&self.chosen(which)?, since).await
+    }
+
+    /// Whether events are posted at all.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
+    /// Whether posts are signed.
+    #[must_use]
+    pub fn is_signed(&self) -> bool {
+        self.key.is_some()
+    }
+}
+
+pub(super) fn invalid(words: &str) -> AppError {
+    AppError::new(ErrorCode::InvalidValue, Class::Invalid, words)
+}
