@@ -39,16 +39,19 @@ pub fn Inbox() -> impl IntoView {
         let first = || asked.with(|all| all.first().map(Asked::place));
         chosen.get().or_else(|| (!is_answered.get()).then(first).flatten())
     });
-    let is_empty = memo(move || {
-        !is_answered.get()
-            && chosen.with(Option::is_none)
-            && asked.with(Vec::is_empty)
-            && jobs.with(Vec::is_empty)
+    // Jobs that wait have rows of their own below, and no request that could be shown.
+    let has_request = memo(move || {
+        is_answered.get() || chosen.with(Option::is_some) || !asked.with(Vec::is_empty)
     });
+    let count = move || words::waiting(asked.with(Vec::len) + jobs.with(Vec::len));
     view! {
         <Tabs is_answered=is_answered />
+        <p class="sr-only" role="status">{live(count)}</p>
         {dynamic(move || {
-            if is_empty.get() {
+            if !has_request.get() {
+                if !jobs.with(Vec::is_empty) {
+                    return ().into_any();
+                }
                 return view! {
                     <div class="card page-card" data-testid="inbox-empty">
                         <p>{words::EMPTY}</p>
@@ -112,9 +115,7 @@ fn Tabs(is_answered: Memo<bool>) -> impl IntoView {
 fn Open(current: Memo<Option<RequestRef>>) -> impl IntoView {
     let (page, nav) = (page(), nav());
     let asked = page.store.questions;
-    let count = move || words::waiting(asked.with(Vec::len));
     view! {
-        <p class="sr-only" role="status">{live(count)}</p>
         <ul class="card inbox-items" aria-label=inbox::LIST data-testid="inbox-items">
             <For
                 each=move || asked.get()
