@@ -17,8 +17,8 @@ mod webhooks;
 
 pub use notifications::Notifications;
 pub use push::{Push, Subscriber};
-pub use webhooks::Webhooks;
 pub(crate) use sender::trusting_this_machine;
+pub use webhooks::Webhooks;
 
 use crate::read_model::ReadModel;
 use crate::tasks::Tasks;

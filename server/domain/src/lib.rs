@@ -53,6 +53,6 @@ pub mod throttle;
 pub mod token_cost;
 pub mod ui_prefs;
 pub mod usage;
-mod words;
 pub mod webhook_retry;
+mod words;
 pub mod worktree;

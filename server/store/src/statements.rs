@@ -2,7 +2,8 @@
 
 use crate::{
     access, addresses, bridge_prompts, bridges, end_facts, history, hosted, limit_waits,
-    notification_deliveries, outbox, planned_launches, push_subscriptions, stranded, transcripts, ui_prefs,
+    notification_deliveries, outbox, planned_launches, push_subscriptions, stranded, transcripts,
+    ui_prefs,
 };
 
 /// Every statement on our tables.

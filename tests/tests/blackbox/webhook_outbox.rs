@@ -29,11 +29,7 @@ async fn report(server: &Server<'_>) -> Value {
 }
 
 /// Asks until the report is as wanted.
-async fn until(
-    server: &Server<'_>,
-    what: &str,
-    is_so: impl Fn(&Value) -> bool,
-) -> Value {
+async fn until(server: &Server<'_>, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     within(what, async {
         loop {
             let report = report(server).await;
@@ -178,16 +174,16 @@ async fn what_a_target_refuses_is_given_up_and_can_be_posted_again() {
 
 #[tokio::test]
 async fn a_target_that_stays_away_is_given_up_after_three_days_and_delays_no_other() {
-    let (away, sound) =
-        (Receiver::that(Answer::status("500 Oh")).await, Receiver::start().await);
+    let (away, sound) = (Receiver::that(Answer::status("500 Oh")).await, Receiver::start().await);
     let world = keeping(&[away.url("a"), sound.url("b")]);
     let clock = Clock::new(&world);
     let server = serve(&world, &clock).await;
     server.client.run("app").await;
     sound.until(2).await;
-    let waiting = report(&server).await;
-    assert_eq!(waiting["targets"][0]["waiting"], 2);
-    assert_eq!(waiting["targets"][1]["waiting"], 0);
+    until(&server, "two posts of one target that wait", |report| {
+        report["targets"][0]["waiting"] == 2 && report["targets"][1]["waiting"] == 0
+    })
+    .await;
     clock.set(3 * DAY + HOUR);
     let end = all_posted(&server).await;
     assert_eq!(end["targets"][0]["failed"], 2);

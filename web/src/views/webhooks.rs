@@ -19,8 +19,8 @@ use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::internal::webhooks::{
-    PostState, ReplayWebhooks, ReplayedWebhooks, TestWebhook, WebhookPost,
-    WebhookReport, WebhookTarget, WebhookTests,
+    PostState, ReplayWebhooks, ReplayedWebhooks, TestWebhook, WebhookPost, WebhookReport,
+    WebhookTarget, WebhookTests,
 };
 use svc_shared::paths;
 

@@ -237,7 +237,11 @@ impl Outbox {
             Next::Delivered => (PostState::Delivered, Duration::ZERO, None),
             Next::Again(pause) => {
                 let text = format!("{target} did not take `{event}`: {why}; it is tried again");
-                if attempts == 1 { warn!("{text}") } else { debug!("{text}") }
+                if attempts == 1 {
+                    warn!("{text}")
+                } else {
+                    debug!("{text}")
+                }
                 (PostState::Waiting, pause, reason)
             }
             Next::GiveUp => {

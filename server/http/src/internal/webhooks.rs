@@ -6,9 +6,7 @@ use crate::error::Refusal;
 use crate::reply;
 use poem::Response;
 use poem::http::StatusCode;
-use svc_shared::internal::webhooks::{
-    ReplayWebhooks, ReplayedWebhooks, TestWebhook, WebhookTests,
-};
+use svc_shared::internal::webhooks::{ReplayWebhooks, ReplayedWebhooks, TestWebhook, WebhookTests};
 
 pub(crate) async fn report(call: Call) -> Result<Response, Refusal> {
     let report = call.context.app.webhooks().report().await?;
