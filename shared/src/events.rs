@@ -23,13 +23,17 @@ words! {
         PermissionNeeded = "permission-needed",
         /// A clone is over.
         CloneDone = "clone-done",
+        /// A session came to its end by itself and in order. Told to people, not to webhooks.
+        SessionEnd = "session-end",
+        /// The remote link of a bridge stays down. Told to people, not to webhooks.
+        ReconnectFailed = "reconnect-failed",
     }
 }
 
 /// A step in the life of a bridge or a Direct Session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BridgeEvent {
-    /// `spawn`, `ready`, `stop` or `crash`.
+    /// `spawn`, `ready`, `stop`, `crash`, `session-end` or `reconnect-failed`.
     pub event: EventName,
     /// The project.
     pub project: ProjectName,

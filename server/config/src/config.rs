@@ -50,7 +50,7 @@ section! {
         log_level: LogLevel = Kind::Choice { words: LogLevel::WORDS, fold: true }
             => is("info"), File Restart;
         /// Name in the process title.
-        instance_name: Option<String> = text(TextRule::InstanceName) => NULL, File Restart planned;
+        instance_name: Option<String> = text(TextRule::InstanceName) => NULL, File Restart;
         /// Refuses to start when the file has an unknown key.
         config_strict: bool = BOOL => OFF, File Restart;
 

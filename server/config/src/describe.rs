@@ -1,10 +1,10 @@
 //! Keys for an editor: names, bounds, and why a key is not in one.
 
-use crate::schema::{Apply, Kind, Leaf, Stage};
+use crate::schema::{Apply, Kind, Leaf};
 use crate::setting::Source;
 use crate::value::Value;
 use serde_json::Value as Json;
-use svc_shared::internal::settings::{ConfigSpec, DepStatus, MapKey};
+use svc_shared::internal::settings::{ConfigSpec, MapKey};
 
 /// Sections for people, in the order of an editor.
 const SECTIONS: [(&str, &str); 19] = [
@@ -194,10 +194,7 @@ pub fn describe(leaf: &'static Leaf, source: &Source) -> ConfigSpec {
         min_exclusive,
         map_keys,
         deprecated: leaf.key == "usage.show_cost",
-        dep_status: (leaf.stage == Stage::Planned).then(|| DepStatus {
-            available: false,
-            hint: "not part of this version of svc".to_owned(),
-        }),
+        dep_status: None,
         source: match source {
             Source::Default => "default",
             Source::File { .. } => "file",

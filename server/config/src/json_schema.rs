@@ -3,7 +3,7 @@
 //! It describes the plain spellings only, because an editor should suggest those. The loader also
 //! reads others: `yes` for `true`, numbers in quotes, old names of keys.
 
-use crate::schema::{self, ItemRule, Kind, Leaf, PROJECTS, Stage, TextRule};
+use crate::schema::{self, ItemRule, Kind, Leaf, PROJECTS, TextRule};
 use crate::table::leaves;
 use crate::value::Value;
 use serde_json::{Map, Value as Json, json};
@@ -82,9 +82,6 @@ fn property(leaf: &Leaf) -> Json {
     let mut about = leaf.about.to_owned();
     if let Some(variable) = leaf.variable() {
         about.push_str(&format!(" Environment: {variable}."));
-    }
-    if leaf.stage == Stage::Planned {
-        about.push_str(" Not part of this version.");
     }
     if let Some(property) = property.as_object_mut() {
         property.insert("description".into(), about.into());

@@ -78,8 +78,6 @@ pub enum WarningKind {
     FileOnly,
     /// A section without keys.
     EmptySection,
-    /// Keys whose feature is not part of this build; see [`Warning::keys`].
-    NotInThisBuild,
     /// The file was written for a newer version.
     NewerSchema,
     /// A key of a project whose directory does not exist.

@@ -20,8 +20,6 @@ pub struct Leaf {
     pub edit: Edit,
     /// When a change takes effect.
     pub apply: Apply,
-    /// Whether the feature behind it is part of this build.
-    pub stage: Stage,
     /// Whether the key asks for a protection: without enforcement it refuses to start.
     pub protects: bool,
     /// One line for people.
@@ -172,15 +170,6 @@ pub enum Apply {
     NextMcpStart,
 }
 
-/// Whether a key does something in this build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// The key works.
-    Working,
-    /// The key is accepted and has no effect yet; a warning says so.
-    Planned,
-}
-
 /// The section whose children are named by the operator.
 pub const PROJECTS: &str = "projects";
 
@@ -211,7 +200,6 @@ impl Leaf {
             secret: false,
             edit,
             apply,
-            stage: Stage::Working,
             protects: false,
             // A doc comment begins with a blank.
             about: about.trim_ascii(),
@@ -225,11 +213,6 @@ impl Leaf {
 
     pub(crate) const fn blank_is_null(mut self) -> Self {
         self.blank_is_null = true;
-        self
-    }
-
-    pub(crate) const fn planned(mut self) -> Self {
-        self.stage = Stage::Planned;
         self
     }
 

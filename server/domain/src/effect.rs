@@ -65,7 +65,11 @@ impl Lifecycle {
             EventName::Ready => Some(Self::Ready),
             EventName::Stop => Some(Self::Stop),
             EventName::Crash => Some(Self::Crash),
-            EventName::BgSettled | EventName::PermissionNeeded | EventName::CloneDone => None,
+            EventName::BgSettled
+            | EventName::PermissionNeeded
+            | EventName::CloneDone
+            | EventName::SessionEnd
+            | EventName::ReconnectFailed => None,
         }
     }
 

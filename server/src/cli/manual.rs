@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
-use svc_config::schema::{Apply, Kind, Leaf, Preset, Stage};
+use svc_config::schema::{Apply, Kind, Leaf, Preset};
 use svc_config::table::leaves;
 
 /// Prints `svc(1)`, or writes every page.
@@ -107,9 +107,6 @@ fn sentences(leaf: &Leaf) -> String {
         Apply::NextSpawn => " A change takes effect for the next bridge.",
         Apply::Live | Apply::NextMcpStart => " A change takes effect at once.",
     });
-    if leaf.stage == Stage::Planned {
-        text.push_str(" Not part of this version.");
-    }
     text
 }
 

@@ -9,6 +9,7 @@ use crate::logging;
 use crate::serve::{Running, Sockets, feed_watchdog};
 use crate::signals::Signals;
 use crate::successor::{self, Handover, Inherited, Successor};
+use std::ffi::CString;
 use svc_config::{Config, FindError, Loaded};
 use tokio::net::TcpListener;
 
@@ -54,6 +55,16 @@ fn served(call: &Call, inherited: Inherited) -> Result<Option<Handover>, End> {
     })
 }
 
+/// Shows the name of this installation in the list of processes.
+///
+/// The kernel keeps 15 bytes of it. A name that cannot be shown stops nothing.
+fn show_name(config: &Config) {
+    let name = config.instance_name.as_ref();
+    if let Some(Ok(title)) = name.map(|name| CString::new(format!("svc[{name}]"))) {
+        let _ = rustix::thread::set_name(&title);
+    }
+}
+
 /// Starts the service on an existing listener or on the configured address.
 async fn start(
     call: &Call,
@@ -61,6 +72,7 @@ async fn start(
     sockets: Sockets,
     signals: &mut Signals,
 ) -> Result<Option<Handover>, End> {
+    show_name(&loaded.config);
     let around = call.surroundings(loaded);
     let successor = Successor::of_this_process(call.umask);
     let running = tokio::select! {

@@ -18,6 +18,10 @@ words! {
         Ready = "ready",
         /// A session was stopped on purpose.
         Stop = "stop",
+        /// A session came to its end by itself.
+        SessionEnd = "session-end",
+        /// The remote link of a bridge stays down.
+        ReconnectFailed = "reconnect-failed",
     }
 }
 

@@ -120,10 +120,14 @@ async fn a_single_session_that_ends_well_is_no_crash() {
     let server = world.serve().await;
     let mut page = server.events().await;
     let body = json!({ "project": "app", "spawn_mode": "session" });
-    server.client.launch_with(body).await.expect(201);
+    let id = server.client.launch_with(body).await.expect(201).instance().instance_id;
     let ended = page.until_status("app", "stopped").await;
     assert_eq!(reason(&ended), "session_ended");
     assert!(!ended.intentional_stop);
+    let told = page.until_event("session-end", id.as_str()).await;
+    assert_eq!(told["status"], "stopped");
+    let told: Vec<&str> = page.happened.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(told, ["spawn", "ready", "session-end"]);
 }
 
 /// F39, F40: a bridge that ignores the orderly signal is killed with its group.

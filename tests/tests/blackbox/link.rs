@@ -1,6 +1,6 @@
 //! The remote link of a running bridge: what its log says, and nothing else.
 
-use crate::harness::{Events, World};
+use crate::harness::{Events, Receiver, World};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -197,4 +197,29 @@ async fn h107_the_timeline_tells_when_a_link_was_lost_and_came_back() {
     let kinds: Vec<&str> = events.iter().filter_map(|event| event["kind"].as_str()).collect();
     assert_eq!(kinds, ["link_restored", "link_lost", "ready", "spawned"]);
     assert!(events[1]["detail"].as_str().unwrap().contains("ECONNREFUSED"), "{told}");
+}
+
+#[tokio::test]
+async fn a_lost_link_and_an_end_in_order_reach_the_phone_where_they_are_wanted() {
+    let phone = Receiver::start().await;
+    let world = World::with(json!({ "notifications": {
+        "enabled": true,
+        "urls": [format!("json://127.0.0.1:{}/", phone.port)],
+        "notify_on_reconnect_failed": true,
+        "notify_on_session_end": true,
+    } }));
+    world.project_with("app", json!({ "exit_code": 0 }));
+    let server = world.serve().await;
+    let body = json!({ "project": "app", "spawn_mode": "session" });
+    server.client.launch_with(body).await.expect(201);
+    let mut page = server.events().await;
+    page.until_status("app", "running").await;
+    let lost = "[10:20:30] Connection error, retrying in 8s (14s elapsed): connect ECONNREFUSED\n";
+    append(&logs(&world).1, lost);
+    let told = phone.until(1).await.remove(0).json();
+    assert_eq!(told["title"], "app has lost its remote link");
+    page.until_happened("reconnect-failed").await;
+    world.bridges_of("app").remove(0).signal(rustix::process::Signal::INT);
+    let told = phone.until(2).await.remove(1).json();
+    assert_eq!((&told["title"], &told["event"]), (&json!("app ended"), &json!("session-end")));
 }

@@ -118,7 +118,6 @@ async fn h123_what_would_not_be_valid_is_not_written() {
         (json!({ "restart.initial_delay_seconds": 900 }), 422, "restart"),
         (json!({ "claude.launch_mode": "x\ny: z" }), 422, "claude.launch_mode"),
         (json!({ "instance_defaults.permission_mode": "bypassPermissions" }), 422, "by hand"),
-        (json!({ "notifications.notify_on_session_end": true }), 422, "not part of this version"),
         (json!({ "host": "0.0.0.0" }), 400, "host"),
         (json!({ "clone.enabled": false }), 400, "clone.enabled"),
         (json!({ "auth.password_hash": "x", "log_format": "json" }), 400, "auth.password_hash"),
@@ -311,4 +310,12 @@ async fn h98_a_change_that_was_announced_and_not_made_can_be_made_again() {
     put(&server, "/api/config", &body).await.expect(200);
     assert!(text(&world).contains("max_crashes: 9"));
     assert_eq!(entries(&world).len(), 2);
+}
+
+#[tokio::test]
+async fn the_name_of_an_installation_is_in_the_list_of_processes() {
+    let world = World::with(json!({ "instance_name": "home" }));
+    let server = world.serve().await;
+    let shown = std::fs::read_to_string(format!("/proc/{}/comm", server.pid)).unwrap();
+    assert_eq!(shown.trim_end(), "svc[home]");
 }

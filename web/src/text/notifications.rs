@@ -43,6 +43,8 @@ pub fn told(events: &[String]) -> String {
             "crash" => "crashes",
             "ready" => "sessions that are ready",
             "stop" => "sessions that were stopped",
+            "session-end" => "sessions that ended by themselves",
+            "reconnect-failed" => "remote links that stay down",
             "permission-needed" => "questions that wait",
             other => other,
         })

@@ -62,6 +62,8 @@ pub fn told(events: &[String]) -> String {
             "quarantine" => "sessions given up",
             "ready" => "sessions ready",
             "stop" => "sessions stopped",
+            "session-end" => "sessions ended",
+            "reconnect-failed" => "lost remote links",
             other => other,
         })
         .collect();

@@ -18,7 +18,7 @@ use svc_domain::log_escape::quoted;
 use svc_domain::observe::{Fact, observe};
 use svc_domain::restart::{Chance, follow};
 use svc_ports::Clock;
-use svc_shared::events::{BridgeEvent, Event, Payload};
+use svc_shared::events::{BridgeEvent, Event, EventName, Payload};
 use svc_shared::ids::InstanceId;
 use svc_shared::status::ExitReason;
 use svc_store::{
@@ -183,6 +183,12 @@ impl Transitions {
             for event in announcements {
                 self.announce(&next, event);
             }
+            let has_ended = |bridge: &Bridge| {
+                bridge.ended().is_some_and(|end| end.reason == Some(ExitReason::SessionEnded))
+            };
+            if has_ended(&next) && !has_ended(bridge) {
+                self.tell(&next, EventName::SessionEnd);
+            }
             self.registry.tell_others();
             return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
         }
@@ -296,16 +302,24 @@ impl Transitions {
 
     /// Events leave from the process that won the swap, after the record is durable.
     fn announce(&self, bridge: &Bridge, event: Lifecycle) {
-        self.read_model.happened(&self.event(bridge, event));
+        self.read_model.happened(&self.event(bridge, event.name()));
     }
 
-    /// What is told of a step of a bridge.
-    fn event(&self, bridge: &Bridge, event: Lifecycle) -> Event {
-        let gave_up = event == Lifecycle::Crash && bridge.restarts.quarantined_at.is_some();
+    /// Tells of something that is no step in the life of a bridge; it is announced nowhere.
+    pub fn tell(&self, bridge: &Bridge, event: EventName) {
+        // A command has no listeners.
+        if self.registry.has_readers() {
+            self.read_model.happened(&self.event(bridge, event));
+        }
+    }
+
+    /// What is told of a bridge.
+    fn event(&self, bridge: &Bridge, event: EventName) -> Event {
+        let gave_up = event == EventName::Crash && bridge.restarts.quarantined_at.is_some();
         Event {
             instance_id: Some(bridge.id.clone()),
             payload: Payload::Bridge(BridgeEvent {
-                event: event.name(),
+                event,
                 project: bridge.project.clone(),
                 label: bridge.label().to_owned(),
                 status: bridge.status(),
@@ -322,7 +336,7 @@ impl Transitions {
     /// `None` for a bridge that is gone.
     pub fn event_of(&self, id: &InstanceId, event: Lifecycle) -> Option<Event> {
         let bridge = self.registry.copies.bridge(id)?;
-        let mut found = self.event(&bridge, event);
+        let mut found = self.event(&bridge, event.name());
         if let Payload::Bridge(told) = &mut found.payload {
             told.status = event.status();
         }

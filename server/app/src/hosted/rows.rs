@@ -17,7 +17,7 @@ use svc_domain::effect::Lifecycle;
 use svc_domain::hosted::{Command, Fact, HostedSession, Refusal, State, Step, decide, observe};
 use svc_ports::Clock;
 use svc_shared::api::instances::Instance;
-use svc_shared::events::{BridgeEvent, Event, Payload};
+use svc_shared::events::{BridgeEvent, Event, EventName, Payload};
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{BridgeStatus, OnLimit, ResumeMode, SpawnMode};
 use svc_shared::stream::Record;
@@ -329,6 +329,12 @@ impl HostedRows {
                 self.announce(after, Lifecycle::Ready).await;
             }
             (_, Some(event)) => self.announce(after, event).await,
+            // Nobody asked for it.
+            (BridgeStatus::Stopped, None) => {
+                if let Some(readers) = &self.readers {
+                    readers.happened(&self.event(after, EventName::SessionEnd));
+                }
+            }
             (_, None) => {}
         }
     }
@@ -345,16 +351,16 @@ impl HostedRows {
                 return;
             }
         }
-        readers.happened(&self.event(session, event));
+        readers.happened(&self.event(session, event.name()));
     }
 
-    /// What is told of a step of a session.
-    fn event(&self, session: &HostedSession, event: Lifecycle) -> Event {
+    /// What is told of a session.
+    fn event(&self, session: &HostedSession, event: EventName) -> Event {
         let uuid = session.session_uuid.as_deref();
         Event {
             instance_id: Some(session.id.clone()),
             payload: Payload::Bridge(BridgeEvent {
-                event: event.name(),
+                event,
                 project: session.project.clone(),
                 label: session.label().to_owned(),
                 status: session.status(),
@@ -370,7 +376,7 @@ impl HostedRows {
     ///
     /// `None` for a session that is gone.
     pub fn event_of(&self, id: &InstanceId, event: Lifecycle) -> Option<Event> {
-        let mut found = self.event(&self.get(id)?, event);
+        let mut found = self.event(&self.get(id)?, event.name());
         if let Payload::Bridge(told) = &mut found.payload {
             // It is told once the agent runs.
             told.status = match event {

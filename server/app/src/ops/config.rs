@@ -146,9 +146,6 @@ impl ConfigEditor {
 /// Why the dashboard may not set this value; none when it may.
 fn refusal(wanted: &Wanted) -> Option<String> {
     let (key, value) = (wanted.key(), wanted.value());
-    if wanted.leaf().stage == svc_config::schema::Stage::Planned {
-        return Some(format!("{key}: is not part of this version of svc and would have no effect"));
-    }
     if value.as_str() == Some("bypassPermissions") {
         return Some(format!(
             "{key}: bypassPermissions is not accepted here; write it to the file by hand"

@@ -130,6 +130,8 @@ impl Notifications {
             (EventName::Crash, settings.notify_on_crash),
             (EventName::Ready, settings.notify_on_ready),
             (EventName::Stop, settings.notify_on_stop),
+            (EventName::SessionEnd, settings.notify_on_session_end),
+            (EventName::ReconnectFailed, settings.notify_on_reconnect_failed),
             (EventName::PermissionNeeded, settings.notify_on_permission),
         ];
         let wanted = wanted.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name);
@@ -214,7 +216,12 @@ impl Notifications {
                     EventName::Crash => Kind::Crashed,
                     EventName::Ready => Kind::Ready,
                     EventName::Stop => Kind::Stopped,
-                    _ => return,
+                    EventName::SessionEnd => Kind::Ended,
+                    EventName::ReconnectFailed => Kind::LinkLost,
+                    EventName::Spawn
+                    | EventName::BgSettled
+                    | EventName::PermissionNeeded
+                    | EventName::CloneDone => return,
                 };
                 New::Line(Line {
                     instance_id: event.instance_id.clone(),
@@ -544,6 +551,8 @@ fn event_of(kind: Kind) -> EventName {
         Kind::Crashed | Kind::GaveUp => EventName::Crash,
         Kind::Ready => EventName::Ready,
         Kind::Stopped => EventName::Stop,
+        Kind::Ended => EventName::SessionEnd,
+        Kind::LinkLost => EventName::ReconnectFailed,
     }
 }
 

@@ -10,6 +10,7 @@ use svc_domain::effect::History;
 use svc_domain::heal::{Done, Heal, judge};
 use svc_domain::log_escape::quoted;
 use svc_shared::Timestamp;
+use svc_shared::events::EventName;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::LinkState;
 use tokio::sync::watch;
@@ -159,6 +160,9 @@ impl LinkWatch {
         );
         warn!(bridge.id = %self.id, "{text}");
         this.launcher.read_model.notice("warn", "link_lost", &text);
+        if let Some(bridge) = this.registry().copies.bridge(&self.id) {
+            this.transitions().tell(&bridge, EventName::ReconnectFailed);
+        }
     }
 }
 

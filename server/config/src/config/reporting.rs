@@ -81,10 +81,10 @@ section! {
         notify_on_stop: bool = BOOL => OFF, Basic Restart;
         /// Notifies when a session asks for a permission.
         notify_on_permission: bool = BOOL => OFF, Basic Restart;
-        /// Notifies when a session ends.
-        notify_on_session_end: bool = BOOL => OFF, Basic Restart planned;
-        /// Notifies when a reconnect fails.
-        notify_on_reconnect_failed: bool = BOOL => OFF, Basic Restart planned;
+        /// Notifies when a session ends by itself.
+        notify_on_session_end: bool = BOOL => OFF, Basic Restart;
+        /// Notifies when the remote link of a bridge stays down.
+        notify_on_reconnect_failed: bool = BOOL => OFF, Basic Restart;
         /// Hours in which notifications wait, in the zone of this machine.
         quiet_hours: Option<String> = text(TextRule::QuietHours)
             => NULL, Basic Restart blank_is_null;

@@ -5,7 +5,6 @@ use super::hash_quality::quality;
 use crate::config::{ConfigValues, CookieSecure, TlsProvision, UsageMode};
 use crate::environment::Environment;
 use crate::report::{Location, Warning, WarningKind, printable};
-use crate::schema::{Leaf, Stage};
 use crate::secret::Secret;
 use crate::setting::Source;
 use crate::table;
@@ -35,7 +34,6 @@ impl Draft {
         self.warn_of_webhooks(&config);
         self.warn_of_notifications(&config);
         self.warn_of_file_mode();
-        self.warn_of_planned();
         config
     }
 
@@ -279,35 +277,6 @@ impl Draft {
             warn(false, message);
         }
     }
-
-    /// One warning for all keys that are set and have no effect yet.
-    fn warn_of_planned(&mut self) {
-        let is_planned = |leaf: &Leaf| leaf.stage == Stage::Planned && !leaf.protects;
-        let mut keys: Vec<String> = table::leaves()
-            .filter(|leaf| is_planned(leaf))
-            .filter(|leaf| {
-                self.settings.get(leaf.key).is_some_and(|setting| setting.source != Source::Default)
-            })
-            .map(|leaf| leaf.key.to_owned())
-            .collect();
-        for (name, settings) in &self.projects {
-            for leaf in table::project_leaves().filter(|leaf| is_planned(leaf)) {
-                if settings.contains_key(leaf.key) {
-                    keys.push(format!("projects.{name}.{}", leaf.name()));
-                }
-            }
-        }
-        if keys.is_empty() {
-            return;
-        }
-        let message = format!(
-            "these keys are accepted, but their features are not part of this build and they have \
-             no effect: {}",
-            keys.join(", ")
-        );
-        let location = self.whole();
-        self.warnings.push(Warning { kind: WarningKind::NotInThisBuild, location, keys, message });
-    }
 }
 
 /// Whether a configuration would leave the service open.
@@ -325,14 +294,9 @@ pub fn is_password_hash(hash: &Secret) -> bool {
     quality(Some(hash)) != HashQuality::Unusable
 }
 
-/// The protections that this build enforces, by the stage of their keys.
+/// The protections that this build enforces.
 fn enforced() -> Enforced {
-    let is_here = |key: &str| table::leaf(key).is_some_and(|leaf| leaf.stage == Stage::Working);
-    Enforced {
-        sign_in: is_here("auth.enabled"),
-        reverse_proxy: is_here("auth.reverse_proxy.enabled"),
-        tls: is_here("tls.provision"),
-    }
+    Enforced { sign_in: true, reverse_proxy: true, tls: true }
 }
 
 fn exposure_of(config: &ConfigValues) -> Exposure<'_> {

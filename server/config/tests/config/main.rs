@@ -7,13 +7,13 @@
     reason = "helpers of tests: a panic is how they fail"
 )]
 
-mod announced;
 mod corpus;
 mod edits;
 mod json_schema;
 mod posture;
 mod secrecy;
 mod shown;
+mod unread;
 mod variables;
 mod warnings;
 

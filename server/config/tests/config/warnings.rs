@@ -78,25 +78,6 @@ fn a_section_without_content_is_empty_and_noticed() {
 }
 
 #[test]
-fn keys_of_later_features_share_one_warning() {
-    let fixture = Fixture::new();
-    std::fs::create_dir(fixture.path("projects/api")).unwrap();
-    let content = "instance_name: build\nnotifications: {notify_on_reconnect_failed: true}\nport: 80\n\
-                   projects: {api: {restart: never, allow_bypass_permissions: no}}\n\
-                   auth: {enabled: false}\n";
-    let loaded =
-        fixture.load(content, &[("SVC_NOTIFICATIONS_NOTIFY_ON_SESSION_END", "no")]).unwrap();
-    assert_eq!(
-        warnings(&fixture, &loaded),
-        ["svc.yml: these keys are accepted, but their features are not part of this build and \
-          they have no effect: instance_name, notifications.notify_on_session_end, \
-          notifications.notify_on_reconnect_failed"]
-    );
-    assert_eq!(kinds(&loaded), [&WarningKind::NotInThisBuild]);
-    assert_eq!(loaded.warnings[0].keys.len(), 3);
-}
-
-#[test]
 fn the_old_cost_switch_means_off() {
     let fixture = Fixture::new();
     let mode = |content: &str| {

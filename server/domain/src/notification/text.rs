@@ -14,6 +14,10 @@ pub enum Kind {
     GaveUp,
     /// It was stopped.
     Stopped,
+    /// It came to its end by itself.
+    Ended,
+    /// Its remote link stays down.
+    LinkLost,
     /// It is ready.
     Ready,
 }
@@ -24,6 +28,8 @@ impl Kind {
             Self::Crashed => "crashed",
             Self::GaveUp => "crashed too often",
             Self::Stopped => "stopped",
+            Self::Ended => "ended",
+            Self::LinkLost => "has lost its remote link",
             Self::Ready => "is ready",
         }
     }
@@ -31,6 +37,7 @@ impl Kind {
     fn counted(self) -> &'static str {
         match self {
             Self::Ready => "ready",
+            Self::LinkLost => "without a remote link",
             other => other.said(),
         }
     }
@@ -43,6 +50,10 @@ impl Kind {
                  and to release it."
             }
             Self::Stopped => "It was stopped on purpose.",
+            Self::Ended => "It came to its end by itself, in order.",
+            Self::LinkLost => {
+                "It still runs, and no remote client reaches it. It tries again by itself."
+            }
             Self::Ready => "It takes work now.",
         }
     }
@@ -146,6 +157,9 @@ mod tests {
         assert_eq!(text.title, "api crashed");
         assert!(text.body.contains("unexpectedly"), "{}", text.body);
         assert_eq!(of_lines(&[line("night", Kind::Ready)]).title, "night (api) is ready");
+        assert_eq!(of_lines(&[line("api", Kind::LinkLost)]).title, "api has lost its remote link");
+        let both = [line("a", Kind::Ended), line("b", Kind::LinkLost)];
+        assert_eq!(of_lines(&both).title, "Sessions: 1 ended, 1 without a remote link");
     }
 
     #[test]

@@ -52,7 +52,6 @@ fn keys(warnings: &[Warning]) -> Check {
         WarningKind::UnknownKey { .. }
         | WarningKind::Deprecated
         | WarningKind::EmptySection
-        | WarningKind::NotInThisBuild
         | WarningKind::NewerSchema
         | WarningKind::UnknownProject => true,
         WarningKind::UnknownVariable { .. }

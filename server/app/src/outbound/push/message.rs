@@ -117,6 +117,8 @@ fn event_of(kind: Kind) -> PushEvent {
         Kind::GaveUp => PushEvent::Quarantine,
         Kind::Ready => PushEvent::Ready,
         Kind::Stopped => PushEvent::Stop,
+        Kind::Ended => PushEvent::SessionEnd,
+        Kind::LinkLost => PushEvent::ReconnectFailed,
     }
 }
 
