@@ -23,9 +23,13 @@ words! {
         PermissionNeeded = "permission-needed",
         /// A clone is over.
         CloneDone = "clone-done",
-        /// A session came to its end by itself and in order. Told to people, not to webhooks.
+        /// A session came to its end by itself and in order.
+        ///
+        /// Told to people, not to webhooks.
         SessionEnd = "session-end",
-        /// The remote link of a bridge stays down. Told to people, not to webhooks.
+        /// The remote link of a bridge stays down.
+        ///
+        /// Told to people, not to webhooks.
         ReconnectFailed = "reconnect-failed",
     }
 }

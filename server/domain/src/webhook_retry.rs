@@ -14,7 +14,9 @@ pub const GIVE_UP_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
 pub enum Next {
     /// The target took it.
     Delivered,
-    /// It is tried again after this pause; what came later waits, so that the order holds.
+    /// It is tried again after this pause.
+    ///
+    /// What came later waits, so that the order holds.
     Again(Duration),
     /// It is given up; a person can have it tried again.
     GiveUp,

@@ -15,7 +15,7 @@ use crate::cli::jobs::{Jobs, NamedJob, ResumeJob, StartJob};
 use crate::cli::keepers::Keepers;
 use crate::cli::launches::{self, Launches};
 use crate::cli::logs::Logs;
-use crate::cli::notifications::{Notifications, TestNotifications};
+use crate::cli::notifications::Notifications;
 use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
 use crate::cli::projects::{CloneProject, Create};
@@ -30,7 +30,7 @@ use crate::cli::strays::Strays;
 use crate::cli::support::{self, Support};
 use crate::cli::upgrade::{self, Upgrade};
 use crate::cli::usage::Usage;
-use crate::cli::webhooks::{ReplayPosts, TestWebhooks, Webhooks};
+use crate::cli::webhooks::Webhooks;
 use crate::cli::worktrees::Worktrees;
 use crate::cli::write::{AfterLimit, RestartPolicy, Resume, Start};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -583,16 +583,9 @@ impl Command {
             | Self::Worktrees(Worktrees { json, .. })
             | Self::Screen(Screen { json, .. })
             | Self::Usage(Usage { json, .. })
-            | Self::Webhooks(
-                Webhooks::Test(TestWebhooks { json, .. })
-                | Webhooks::Replay(ReplayPosts { json, .. })
-                | Webhooks::List(Listing { json }),
-            )
-            | Self::Notifications(
-                Notifications::Test(TestNotifications { json, .. })
-                | Notifications::List(Listing { json }),
-            )
             | Self::Open(Open { json, .. }) => *json,
+            Self::Webhooks(command) => command.is_json(),
+            Self::Notifications(command) => command.is_json(),
         }
     }
 }

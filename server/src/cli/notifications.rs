@@ -30,6 +30,16 @@ Examples:
     Test(TestNotifications),
 }
 
+impl Notifications {
+    /// Whether one JSON document is wanted.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            Self::List(options) => options.json,
+            Self::Test(options) => options.json,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct TestNotifications {
     /// Place in `notifications.urls`, from 1; without it all.

@@ -41,6 +41,17 @@ Examples:
     Test(TestWebhooks),
 }
 
+impl Webhooks {
+    /// Whether one JSON document is wanted.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            Self::List(options) => options.json,
+            Self::Replay(options) => options.json,
+            Self::Test(options) => options.json,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct TestWebhooks {
     /// Place in `webhooks.urls`, from 1, or the URL as it stands there; without it all.

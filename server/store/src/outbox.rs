@@ -152,7 +152,7 @@ impl Store {
         self.owes.store(are_owed, Ordering::Release);
     }
 
-    /// Forgets what belongs to other targets than these, and what is older than `before`.
+    /// Forgets what is of other targets than these, or older than `before`.
     ///
     /// # Errors
     /// Nothing was written.
@@ -205,9 +205,9 @@ impl Store {
         self.noted(forgiven.await)
     }
 
-    /// Puts an event into the outbox of each target, and takes the step off that it tells of.
+    /// Puts an event into the outbox of each target.
     ///
-    /// Only the step goes where there is no event. Of all events the last `most` are kept; tells
+    /// The step that it tells of is owed no more. Only the step goes where there is no event. Of all events the last `most` are kept; tells
     /// how many were lost that a target still waited for.
     ///
     /// # Errors

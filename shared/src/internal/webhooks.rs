@@ -111,7 +111,9 @@ pub struct ReplayWebhooks {
     /// Place in `webhooks.urls`, from 1; without it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<usize>,
-    /// Post everything again that came after this delivery; without it what was given up.
+    /// Post everything again that came after this delivery.
+    ///
+    /// Without it what was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
 }

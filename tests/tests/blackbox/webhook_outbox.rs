@@ -1,4 +1,4 @@
-//! With `webhooks.outbox` every event reaches every target, whatever goes down meanwhile.
+//! With `webhooks.outbox` every event reaches every target.
 
 use crate::harness::{
     Answer, Clock, Delivery, Receiver, Server, Start, World, service_with_fail_points, within,

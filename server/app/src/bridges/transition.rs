@@ -305,7 +305,9 @@ impl Transitions {
         self.read_model.happened(&self.event(bridge, event.name()));
     }
 
-    /// Tells of something that is no step in the life of a bridge; it is announced nowhere.
+    /// Tells of something that is no step in the life of a bridge.
+    ///
+    /// It is not announced.
     pub fn tell(&self, bridge: &Bridge, event: EventName) {
         // A command has no listeners.
         if self.registry.has_readers() {

@@ -43,8 +43,9 @@ impl Message {
         Self::new(event.name().as_str(), body, now, key)
     }
 
-    /// The post of an event that the outbox kept, signed now: a receiver takes only what is
-    /// recent.
+    /// The post of an event that the outbox kept.
+    ///
+    /// It is signed now: a receiver takes only what is recent.
     pub fn kept(event: &OutboxEvent, now: Timestamp, key: Option<&Secret>) -> Self {
         let (delivery, body) = (event.delivery.clone(), event.body.clone().into_bytes());
         let signature = key.map(|key| signature(key.expose(), seconds(now), &delivery, &body));

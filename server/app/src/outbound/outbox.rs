@@ -1,4 +1,4 @@
-//! The outbox: posts that are kept until their target took them (`webhooks.outbox`).
+//! Posts that are kept until their target took them (`webhooks.outbox`).
 //!
 //! An event is recorded before it is posted, and each target gets the events in their order. A
 //! post that may have arrived is posted again with the same id: a receiver can tell.
@@ -135,8 +135,9 @@ impl Outbox {
         }
     }
 
-    /// Posts to one target what waits for it, until the service ends. `writes` tells of every
-    /// write of the database: a command may have asked for a replay.
+    /// Posts to one target what waits for it, until the service ends.
+    ///
+    /// `writes` tells of every write of the database: a command may have asked for a replay.
     pub async fn deliver(
         &self,
         target: &Target,
@@ -184,7 +185,9 @@ impl Outbox {
         Duration::from_millis(u64::try_from(left).unwrap_or_default())
     }
 
-    /// Posts once, and records what came of it. Breaks when the service ended meanwhile.
+    /// Posts once, and records what came of it.
+    ///
+    /// Breaks when the service ended meanwhile.
     async fn attempt(
         &self,
         target: &Target,

@@ -67,8 +67,9 @@ impl Webhooks {
         }
     }
 
-    /// Starts a worker for each target. Returns the steps that an earlier service recorded and
-    /// did not come to post.
+    /// Starts a worker for each target.
+    ///
+    /// Returns the steps that an earlier service recorded and did not come to post.
     pub(crate) async fn start(&self) -> Vec<Owed> {
         let store = &self.rows.store;
         let outbox = self.outbox.as_ref().filter(|_| self.is_enabled && !self.targets.is_empty());
@@ -190,8 +191,9 @@ impl Webhooks {
         })
     }
 
-    /// Has posts tried again, of every target or of one: those that were given up, or all after
-    /// a delivery. Tells how many.
+    /// Has posts tried again, of every target or of one.
+    ///
+    /// Those that were given up, or all after a delivery. Tells how many.
     ///
     /// # Errors
     /// There is no outbox, no such target, or no such delivery; or nothing could be written.
