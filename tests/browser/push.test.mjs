@@ -1,12 +1,12 @@
 // Notifications of a device while the page is closed. No push service is reached from here: what
-// the browser gets from its maker is stubbed at that one boundary; worker, service and page are
-// the real ones.
+// the browser gets from its maker, and what a desktop would show, is stubbed at that boundary;
+// worker, service and page are the real ones.
 
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 
-import { launch, tab } from './harness.mjs';
+import { DEADLINE_MS, launch, tab } from './harness.mjs';
 import { part, person } from './person.mjs';
 import { findings, ruler } from './width.mjs';
 import { world } from './world.mjs';
@@ -107,20 +107,27 @@ test('the worker shows what is pushed, and takes it back', async () => {
       registrationId,
       data: JSON.stringify(told),
     });
+  const target = await browser.waitForTarget((one) => one.type() === 'service_worker');
+  const worker = await target.worker();
+  // Without a desktop a notification that is shown may be gone at once, so that what the browser
+  // would show is kept here.
+  await worker.evaluate(() => {
+    self.all = [];
+    self.registration.showNotification = async (title, { body, tag }) => {
+      self.all = self.all.filter((one) => one.tag !== tag);
+      const close = () => (self.all = self.all.filter((one) => one.tag !== tag));
+      self.all.push({ title, body, tag, close });
+    };
+    self.registration.getNotifications = async ({ tag }) => self.all.filter((one) => one.tag === tag);
+  });
   const shown = () =>
-    page.evaluate(async () => {
-      const worker = await navigator.serviceWorker.ready;
-      return (await worker.getNotifications()).map(({ title, body, tag }) => ({ title, body, tag }));
-    });
-  const until = (wanted) =>
-    page.waitForFunction(
-      async (count) => {
-        const worker = await navigator.serviceWorker.ready;
-        return (await worker.getNotifications()).length === count;
-      },
-      {},
-      wanted,
-    );
+    worker.evaluate(() => self.all.map(({ title, body, tag }) => ({ title, body, tag })));
+  const until = async (wanted) => {
+    const end = Date.now() + DEADLINE_MS;
+    while ((await shown()).length !== wanted) {
+      assert.ok(Date.now() < end, `${wanted} notifications did not come`);
+    }
+  };
   const told = { kind: 'show', tag: 'svc-test', title: 'Test of svc', body: 'Here', event: 'test' };
   await push({ ...told, url: '/ui/notifications', actions: [], at: Date.now() });
   await until(1);
