@@ -334,7 +334,12 @@ impl Auth {
             }
             noted.insert(key.clone(), now);
         }
-        let (this, channel) = (Arc::clone(self), identity.channel.clone());
+        // Not `token:LABEL`, which the log masks.
+        let who = match &identity.channel {
+            Channel::Token(label) => format!("the token `{label}`"),
+            other => format!("a credential ({})", other.method()),
+        };
+        let this = Arc::clone(self);
         let hash = key.0;
         tokio::spawn(async move {
             let at = this.clock.now();
@@ -345,8 +350,8 @@ impl Auth {
             let address = peer::shown(source);
             match written.and(this.store.used_from(&hash, &address, at).await) {
                 Ok(Use::NewAddress) => tracing::warn!(
-                    "a credential (`{channel}`) was used from {address}, where it had not been \
-                     used before; if that was not you, revoke it on the page `Devices and tokens`"
+                    "{who} was used from {address}, where it had not been used before; if \
+                     that was not you, revoke it on the page `Devices and tokens`"
                 ),
                 Ok(Use::Known | Use::First) => {}
                 Err(error) => {

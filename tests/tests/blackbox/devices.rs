@@ -199,6 +199,23 @@ async fn a_use_from_a_new_address_is_told_once() {
     assert_eq!(seen.len(), 3, "{devices}");
     let said = server.said();
     assert_eq!(said.iter().filter(|line| line.contains("203.0.113.7")).count(), 1, "{said:?}");
+
+    // A token that is carried off is told of by its name.
+    let issued = world.cli(&["api-token", "issue", "nightly", "--json"]).await.ok().json();
+    let bearer = format!("Bearer {}", issued["token"].as_str().unwrap());
+    for address in ["203.0.113.8", "203.0.113.9", "203.0.113.8", "203.0.113.9"] {
+        let request = server.client.request(Method::GET, "/api/projects");
+        let request = request.header("Authorization", &bearer).header("X-Forwarded-For", address);
+        server.client.send(request).await.expect(200);
+    }
+    let line = server.says("the token `nightly` was used").await;
+    assert!(line.contains("203.0.113."), "{line}");
+    let access = from("127.0.0.1", "/api/access").await;
+    let findings = access["findings"].as_array().unwrap().iter();
+    let of_token = findings.filter(|one| one["title"].as_str().unwrap().contains("`nightly`"));
+    assert_eq!(of_token.count(), 1, "{access}");
+    let said = server.said();
+    assert_eq!(said.iter().filter(|line| line.contains("`nightly`")).count(), 1, "{said:?}");
     server.stop().await;
 }
 
