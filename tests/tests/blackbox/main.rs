@@ -95,6 +95,7 @@ mod plan_limits;
 mod plan_limits_crowd;
 mod power_cut;
 mod probe;
+mod probe_faults;
 mod proxies;
 mod push;
 mod readiness;

@@ -156,6 +156,56 @@ async fn h13_a_day_behind_caddy_over_tls() {
     server.stop().await;
 }
 
+/// One line of `docs/proxies/nginx.conf` is missing or wrong; the probe names what to change.
+#[tokio::test]
+async fn the_probe_names_the_line_of_nginx_that_is_wrong() {
+    let Some(nginx) = installed("nginx") else { skip!("{NO_NGINX}") };
+    let world = World::new();
+    let mut edge = Edge::new(&world);
+    // Whoever comes from the proxy with a name is believed, as long as only the proxy gives names.
+    world.configure(behind(&edge, "/svc", json!({ "enabled": true, "require_hmac": false })));
+    let server = world.serve().await;
+    edge.nginx(&world, &nginx, "nginx.conf").await;
+    let url = format!("{}/svc/", edge.origin);
+    let found = wrong(&world, &url).await;
+    assert!(found.is_empty(), "{found:#?}");
+    let no_user = "proxy_set_header Remote-User \"\";";
+    let kept = "proxy_cache kept; proxy_cache_valid any 1m; proxy_buffering on; \
+        proxy_ignore_headers Cache-Control Expires;";
+    let faults = [
+        (("proxy_set_header Upgrade $http_upgrade;", ""), "probe-socket", "Upgrade $http_upgrade"),
+        (("Host $http_host;", "Host backend;"), "probe-host", "Host $http_host"),
+        (("Host $http_host;", "Host $proxy_host;"), "probe-host", "Host $http_host"),
+        ((no_user, ""), "probe-user-header", "Remote-User $remote_user"),
+        (("proxy_set_header X-Forwarded-Proto $scheme;", ""), "probe-https", "Proto $scheme"),
+        (
+            ("proxy_buffering off;\n        proxy_cache off;", kept),
+            "probe-cache",
+            "proxy_cache off",
+        ),
+        (
+            ("proxy_cache off;", "proxy_hide_header Content-Security-Policy;"),
+            "probe-headers",
+            "proxy_hide_header",
+        ),
+        (
+            ("proxy_cache off;", "proxy_cookie_path / /;\nproxy_cookie_flags ~ nohttponly;"),
+            "probe-cookie",
+            "proxy_cookie_flags",
+        ),
+    ];
+    for (edit, name, hint) in faults {
+        edge.faulty_nginx(&world, &nginx, "nginx.conf", edit).await;
+        let found = wrong(&world, &url).await;
+        let one = found.iter().find(|check| check.contains(&format!("\"name\":\"{name}\"")));
+        assert!(one.is_some_and(|one| one.contains(hint)), "{edit:?}: {found:#?}");
+    }
+    edge.faulty_nginx(&world, &nginx, "nginx.conf", ("location /svc/", "location /tools/")).await;
+    let found = wrong(&world, &format!("{}/tools/", edge.origin)).await;
+    assert!(found.iter().any(|check| check.contains("probe-root")), "{found:#?}");
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn h13_what_a_proxy_that_is_not_listed_says_of_the_client_is_not_believed() {
     let Some(nginx) = installed("nginx") else { skip!("{NO_NGINX}") };
@@ -213,6 +263,16 @@ async fn h24_nginx_signs_people_in_and_proves_it() {
     let first = socket(&edge, "/svc/ws/events", &signed).await.unwrap();
     assert_eq!(first["type"], "hello", "{first}");
     assert!(socket(&edge, "/svc/ws/events", &[]).await.is_err(), "a stranger");
+
+    // Nothing is wrong, and what the probe may ask is closed to others.
+    let found = wrong(&world, &format!("{}/svc/", edge.origin)).await;
+    assert!(found.is_empty(), "{found:#?}");
+    for path in ["/api/probe", "/api/probe/none", "/ws/probe"] {
+        client.send(get(path)).await.expect(401);
+        // Here nobody has proved this name to nginx.
+        client.send(get(path).header("Authorization", "Basic YW5uOndyb25n")).await.expect(401);
+        client.send(get(path).header("Remote-User", "ann")).await.expect(401);
+    }
 
     // Somebody on the machine who goes past the proxy has a name and no proof.
     let past = Client::new(&server.base);

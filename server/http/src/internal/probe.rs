@@ -12,6 +12,8 @@ use svc_shared::internal::probe::ProbeSeen;
 const SHOWN: usize = 200;
 
 /// Says what arrived. Without the pass of the installation there is nothing here.
+///
+/// With `cookie=false` no cookie comes along: many caches keep only such answers.
 pub(crate) async fn seen(call: Call) -> Result<Response, Refusal> {
     let auth = call.context.app.auth();
     let Some(nonce) = with_claim(&call.request, |claim| auth.probe(claim)) else {
@@ -38,6 +40,9 @@ pub(crate) async fn seen(call: Call) -> Result<Response, Refusal> {
         https: is_https,
     };
     let mut response = reply::json(StatusCode::OK, &seen);
+    if call.query.one("cookie")? == Some("false") {
+        return Ok(response);
+    }
     if let Ok(cookie) = HeaderValue::from_str(&auth.sample_cookie(is_https)) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }

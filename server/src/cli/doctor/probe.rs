@@ -29,8 +29,8 @@ pub(crate) struct Observed {
     pub(crate) plain: Result<(Answer, Option<ProbeSeen>), String>,
     /// The number of that request.
     pub(crate) nonce: String,
-    /// The same a second time: number, and what arrived.
-    pub(crate) again: (String, Option<ProbeSeen>),
+    /// The same twice more, answered without a cookie: number, and what arrived.
+    pub(crate) again: [(String, Option<ProbeSeen>); 2],
     /// What arrived of a request for a socket.
     pub(crate) socket: Option<ProbeSeen>,
     /// The answer to a request for a socket from a foreign page.
@@ -115,8 +115,11 @@ async fn observe(around: &Surroundings, target: &Target, secret: &[u8]) -> Obser
     let headers =
         vec![header(PROBE_HEADER, &pass), header("origin", &own), header(&user_header, NOBODY)];
     let plain = get("/api/probe", headers);
+    // Many caches keep no answer that sets a cookie.
     let (pass, second) = signed();
-    let again = get("/api/probe", vec![header(PROBE_HEADER, &pass)]);
+    let bare = get("/api/probe?cookie=false", vec![header(PROBE_HEADER, &pass)]);
+    let (pass, third) = signed();
+    let again = get("/api/probe?cookie=false", vec![header(PROBE_HEADER, &pass)]);
     let (pass, _) = signed();
     let mut for_socket = socket(&own);
     for_socket.push(header(PROBE_HEADER, &pass));
@@ -136,6 +139,8 @@ async fn observe(around: &Surroundings, target: &Target, secret: &[u8]) -> Obser
         // The others would only wait as long for the same.
         return Observed::unreached(nonce, first);
     }
+    // Kept before the next one asks for the same.
+    let bare = target.ask(&bare).await;
     let (again, socket, foreign_socket, own_write, foreign_write, stranger, metrics) = tokio::join!(
         target.ask(&again),
         target.ask(&for_socket),
@@ -151,7 +156,10 @@ async fn observe(around: &Surroundings, target: &Target, secret: &[u8]) -> Obser
             (answer, seen)
         }),
         nonce,
-        again: (second, again.ok().as_ref().and_then(read)),
+        again: [
+            (second, bare.ok().as_ref().and_then(read)),
+            (third, again.ok().as_ref().and_then(read)),
+        ],
         socket: socket.ok().as_ref().and_then(read),
         foreign_socket: foreign_socket.ok(),
         own_write: own_write.ok(),
@@ -166,7 +174,7 @@ impl Observed {
         Self {
             plain: first.map(|answer| (answer, None)),
             nonce,
-            again: (String::new(), None),
+            again: [(String::new(), None), (String::new(), None)],
             socket: None,
             foreign_socket: None,
             own_write: None,

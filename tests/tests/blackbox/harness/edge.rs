@@ -50,8 +50,29 @@ impl Edge {
 
     /// Starts nginx with a file of `docs/proxies`; it serves until the test ends.
     pub async fn nginx(&mut self, world: &World, program: &Path, file: &str) {
+        self.nginx_of(world, program, &example(file)).await;
+    }
+
+    /// The same with one fault: `from` in the file becomes `to`.
+    /// Whoever served before has ended.
+    pub async fn faulty_nginx(
+        &mut self,
+        world: &World,
+        program: &Path,
+        file: &str,
+        (from, to): (&str, &str),
+    ) {
+        for mut child in self.running.drain(..) {
+            within("the end of nginx", child.kill()).await.expect("it is our child");
+        }
+        let text = example(file);
+        assert!(text.contains(from), "{file} has no `{from}`");
+        self.nginx_of(world, program, &text.replace(from, to)).await;
+    }
+
+    async fn nginx_of(&mut self, world: &World, program: &Path, site: &str) {
         let dir = self.dir.display();
-        let site = example(file)
+        let site = site
             .replace("listen 443 ssl", &format!("listen 127.0.0.1:{} ssl", self.port))
             .replace("/etc/ssl/SVC.EXAMPLE.ORG", &format!("{dir}/edge"))
             .replace("SVC.EXAMPLE.ORG", "localhost")
@@ -60,7 +81,8 @@ impl Edge {
             .replace("127.0.0.1:7621", &format!("127.0.0.1:{}", world.port()));
         let mut whole = format!(
             "daemon off;\nmaster_process off;\npid {dir}/nginx.pid;\nerror_log stderr notice;\n\
-             events {{}}\nhttp {{\naccess_log off;\n"
+             events {{}}\nhttp {{\naccess_log off;\n\
+             proxy_cache_path {dir}/kept keys_zone=kept:1m;\n"
         );
         for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
             whole.push_str(&format!("{kind}_temp_path {dir}/{kind};\n"));

@@ -55,10 +55,17 @@ pub(super) fn all(
     checks.push(socket(observed));
     checks.push(headers(answer, seen));
     checks.push(permission(config, target, observed));
-    checks.push(metrics(target, observed));
+    checks.push(metrics(config, target, observed));
     checks.extend(user_header(config, seen));
     checks.extend(trust(config, target, seen));
     checks
+}
+
+/// Whether only this machine reaches the service.
+///
+/// A service that listens to a network has a loopback address as well.
+fn stays_here(config: &Config, target: &Target) -> bool {
+    target.is_local() && is_loopback_host(&config.host)
 }
 
 /// The answer came from somebody who could not read the pass.
@@ -82,6 +89,16 @@ fn not_ours(config: &Config, target: &Target, answer: &Answer) -> Check {
                 "root_path and the path of the public address must be the same"
             },
         ),
+        // Whoever is not known is not told either that nothing is there.
+        (401 | 403, Some(_)) if config.root_path != target.path => failed(
+            "probe-root",
+            format!(
+                "the address has the path `{}`, root_path is `{}`, and svc does not know what \
+                 arrives",
+                target.path, config.root_path
+            ),
+            "set root_path to the path of the public address: links and cookies are made with it",
+        ),
         (401 | 403, Some(_)) => failed(
             "probe-reach",
             "svc did not accept the pass of this installation: the clocks differ, the proxy drops \
@@ -98,9 +115,10 @@ fn not_ours(config: &Config, target: &Target, answer: &Answer) -> Check {
 }
 
 fn cache(observed: &Observed, seen: &ProbeSeen) -> Check {
-    let (second, again) = &observed.again;
-    let is_fresh =
-        seen.nonce == observed.nonce && again.as_ref().is_none_or(|again| again.nonce == *second);
+    let is_own = |(sent, seen): &(String, Option<ProbeSeen>)| {
+        seen.as_ref().is_none_or(|seen| seen.nonce == *sent)
+    };
+    let is_fresh = seen.nonce == observed.nonce && observed.again.iter().all(is_own);
     match is_fresh {
         true => passed("probe-cache", "answers of the API come from svc each time"),
         false => failed(
@@ -144,12 +162,18 @@ fn https(config: &Config, target: &Target, seen: &ProbeSeen) -> Check {
     const NAME: &str = "probe-https";
     if seen.https == target.is_https {
         let words = if seen.https { "encrypted" } else { "not encrypted" };
-        return match seen.https || target.is_local() {
-            true => passed(NAME, format!("svc knows that the connection is {words}")),
-            false => failed(
+        let remedy = "set tls.provision or tls.cert_file, or put a proxy with TLS in front";
+        return match (seen.https || stays_here(config, target), target.is_local()) {
+            (true, _) => passed(NAME, format!("svc knows that the connection is {words}")),
+            (false, true) => warned(
+                NAME,
+                format!("svc listens on {} and does not encrypt", config.host),
+                &format!("{remedy} and host: 127.0.0.1"),
+            ),
+            (false, false) => failed(
                 NAME,
                 format!("{} is not encrypted: everybody on the way reads along", target.origin()),
-                "set tls.provision or tls.cert_file, or put a proxy with TLS in front",
+                remedy,
             ),
         };
     }
@@ -219,11 +243,18 @@ fn cookie(config: &Config, target: &Target, answer: &Answer, seen: &ProbeSeen) -
             "the cookie may travel unencrypted, because svc does not know of the encryption",
             "see probe-https; or set auth.cookie_secure: always",
         ),
-        (false, false) if !target.is_local() && config.auth.enabled => failed(
-            NAME,
-            "the cookie travels unencrypted, whatever auth.cookie_secure says",
-            "use an https address: set tls.provision, or put a proxy with TLS in front",
-        ),
+        (false, false) if !stays_here(config, target) && config.auth.enabled => {
+            let level = if target.is_local() { warned } else { failed };
+            let words = "the cookie travels unencrypted, whatever auth.cookie_secure says";
+            let remedy =
+                "use an https address: set tls.provision, or put a proxy with TLS in front";
+            match config.auth.cookie_secure {
+                CookieSecure::Never => {
+                    level(NAME, words, &format!("{remedy}; then set auth.cookie_secure: auto"))
+                }
+                CookieSecure::Auto | CookieSecure::Always => level(NAME, words, remedy),
+            }
+        }
         _ => {
             let known = if seen.https { ", Secure" } else { "" };
             passed(NAME, format!("HttpOnly, SameSite=Lax, Path={path}{known}"))
@@ -315,7 +346,7 @@ fn permission(config: &Config, target: &Target, observed: &Observed) -> Check {
     match status {
         Some(401 | 403) => passed(NAME, "a stranger is refused"),
         Some(300..=399) => passed(NAME, "a stranger is led elsewhere, to the sign-in of a proxy"),
-        Some(200) if target.is_local() && is_loopback_host(&config.host) => {
+        Some(200) if stays_here(config, target) => {
             passed(NAME, "nobody is asked, and only this machine is reached")
         }
         Some(200) if config.auth.enabled => failed(
@@ -336,9 +367,9 @@ fn permission(config: &Config, target: &Target, observed: &Observed) -> Check {
     }
 }
 
-fn metrics(target: &Target, observed: &Observed) -> Check {
+fn metrics(config: &Config, target: &Target, observed: &Observed) -> Check {
     match observed.metrics.as_ref().map(|answer| answer.status) {
-        Some(200) if !target.is_local() => failed(
+        Some(200) if !stays_here(config, target) => failed(
             "probe-metrics",
             "everybody reads the figures at /metrics",
             "set auth.enabled and observability.metrics_token_hash, or \
