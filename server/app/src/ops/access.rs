@@ -6,6 +6,7 @@
 use crate::AppError;
 use crate::auth::{Auth, Devices, Tokens};
 use crate::ops::Accounts;
+use crate::ops::doctor::certificate;
 use std::sync::Arc;
 use std::time::Duration;
 use svc_config::{Config, judge_exposure};
@@ -49,6 +50,7 @@ impl AccessReport {
         let tokens = self.tokens.list().await?;
         let devices = self.devices.list(None).await?.len();
         let mut findings = sentences(config, self.port);
+        findings.extend(of_certificate(config, at));
         findings.extend(of_accounts(&self.accounts.in_control(config).await));
         findings.extend(of_tokens(config, &tokens, at));
         let since = Timestamp::from_millis(
@@ -285,6 +287,25 @@ fn proxy(config: &Config) -> Option<Finding> {
             ),
             "auth.reverse_proxy.require_hmac",
         ),
+    })
+}
+
+/// What the doctor finds wrong with the certificate.
+/// Reads two small files.
+fn of_certificate(config: &Config, now: Timestamp) -> Option<Finding> {
+    let check = certificate(config, now).filter(|check| !check.status.is(&CheckStatus::Ok))?;
+    let title = match check.status.is(&CheckStatus::Fail) {
+        true => "Browsers refuse the certificate of svc.",
+        false => "The certificate of svc needs attention.",
+    };
+    let remedy = check.hint.unwrap_or_default();
+    let named = ["tls.cert_file", "tls.key_file"].into_iter().find(|key| remedy.contains(key));
+    Some(Finding {
+        level: check.status,
+        code: "certificate".to_owned(),
+        title: title.to_owned(),
+        detail: format!("{}. Remedy: {remedy}.", upper(&check.detail)),
+        key: Some(named.unwrap_or("tls.provision").to_owned()),
     })
 }
 

@@ -266,6 +266,12 @@ pub fn report(checks: Vec<Check>, config_path: Option<&Path>, at: Timestamp) -> 
     }
 }
 
+/// What is to be said of the certificate that the configuration names.
+/// Nothing without `tls`. May block for two small files.
+pub(crate) fn certificate(config: &Config, now: Timestamp) -> Option<Check> {
+    tls::tls(config, now)
+}
+
 /// What the configuration and its certificate say by themselves.
 /// May block for two small files.
 pub async fn posture(config: &Config, now: Timestamp) -> Vec<Check> {
