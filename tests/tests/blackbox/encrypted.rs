@@ -1,6 +1,6 @@
 //! The service over TLS: certificates made, given, replaced, refused (H13).
 
-use crate::harness::{Client, Server, World, within};
+use crate::harness::{Client, Clock, Server, Start, World, within};
 use futures_util::{SinkExt as _, StreamExt as _};
 use rcgen::{CertificateParams, KeyPair};
 use reqwest::Method;
@@ -16,9 +16,9 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, ProtocolVersion, RootCertStore, version};
-use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::{WebSocketStream, client_async};
 
 const PASSWORD: &str = "correct horse";
 const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=4$5dovhQvUlE3m6YlIFQxn3Q\
@@ -114,6 +114,46 @@ async fn h13_a_certificate_is_made_and_the_printed_address_works() {
     server.stop().await;
 }
 
+/// How cookies are marked is the key's decision; HSTS follows the connection alone.
+#[tokio::test]
+async fn h13_each_mode_of_cookies_marks_them_as_it_says() {
+    for (is_secure, mode, is_marked) in [
+        (false, "auto", false),
+        (false, "always", true),
+        (true, "never", false),
+        (true, "always", true),
+    ] {
+        let mut settings =
+            closed(json!({ "provision": "self-signed", "hostnames": ["127.0.0.1"] }));
+        settings["auth"]["cookie_secure"] = json!(mode);
+        if !is_secure {
+            settings.as_object_mut().unwrap().remove("tls");
+        }
+        let world = World::with(settings);
+        let server = world.serve().await;
+        let base = address(&world).trim_end_matches('/').to_owned();
+        assert_eq!(base.starts_with("https://"), is_secure, "{base}");
+        let client = match fs::read(world.state.join("tls/self-signed.crt")) {
+            Ok(certificate) => Client::trusting(&base, &certificate),
+            Err(_) => Client::new(&base),
+        };
+        let ask = |path: &str| client.request(Method::POST, path).header("Origin", &base);
+        let login = ask("/login").json(&json!({ "password": PASSWORD }));
+        let signed_in = client.send(login).await.expect(200);
+        let cookie = signed_in.header("set-cookie").unwrap().to_owned();
+        let value = cookie.split(';').next().unwrap();
+        let logout = ask("/logout").header("Cookie", value).header("Accept", "application/json");
+        let taken_back = client.send(logout).await.expect(200);
+        for cookie in [&cookie, taken_back.header("set-cookie").unwrap()] {
+            assert_eq!(cookie.contains("; Secure"), is_marked, "{mode} {is_secure}: {cookie}");
+            assert!(cookie.contains("; HttpOnly; SameSite=Lax"), "{cookie}");
+        }
+        let hsts = signed_in.header("strict-transport-security");
+        assert_eq!(hsts.is_some(), is_secure, "{mode}: {hsts:?}");
+        server.stop().await;
+    }
+}
+
 #[tokio::test]
 async fn the_printed_address_is_one_that_the_certificate_is_for() {
     let tls = json!({ "provision": "self-signed", "hostnames": ["box.example"] });
@@ -171,14 +211,7 @@ async fn h13_a_new_certificate_is_used_at_once_and_open_sockets_stay() {
     let config = trusting(&cert);
     let first = shown(&world, "box.example", &config).await.unwrap();
 
-    let base = format!("https://localhost:{}", world.port());
-    let stream = dial(&world, "box.example", &config).await.unwrap();
-    let mut request = base.replacen("https", "wss", 1).into_client_request().unwrap();
-    *request.uri_mut() = format!("wss://localhost:{}/ws/events", world.port()).parse().unwrap();
-    request.headers_mut().insert("origin", base.parse().unwrap());
-    let opened = Box::pin(client_async(request, stream));
-    let (mut socket, _) = within("a socket", opened).await.unwrap();
-    assert!(within("a snapshot", socket.next()).await.unwrap().unwrap().is_text());
+    let mut socket = opened(&world, "box.example", &config).await;
 
     let (next_cert, next_key) = pair(&world, "second", &["box.example"], 90);
     install(&next_cert, &next_key);
@@ -188,6 +221,33 @@ async fn h13_a_new_certificate_is_used_at_once_and_open_sockets_stay() {
     // A client that was there before may resume its session; a new one is shown the new one.
     let unaware = trusting(&cert);
     assert_eq!(shown(&world, "box.example", &unaware).await, None, "the old one is not shown");
+    still_answers(&mut socket).await;
+
+    // What does not load leaves the one in use, with one line.
+    fs::write(&used_cert, "-----BEGIN NOTHING-----").unwrap();
+    server.says("the certificate in use stays").await;
+    assert_eq!(shown(&world, "box.example", &trusting(&next_cert)).await, Some(second));
+    server.stop().await;
+}
+
+/// A socket that was opened over TLS, past its first frame.
+async fn opened(
+    world: &World,
+    name: &'static str,
+    config: &Arc<ClientConfig>,
+) -> WebSocketStream<TlsStream<TcpStream>> {
+    let stream = dial(world, name, config).await.unwrap();
+    let at = format!("localhost:{}", world.port());
+    let mut request = format!("wss://{at}/ws/events").into_client_request().unwrap();
+    request.headers_mut().insert("origin", format!("https://{at}").parse().unwrap());
+    let opened = Box::pin(client_async(request, stream));
+    let (mut socket, _) = within("a socket", opened).await.unwrap();
+    assert!(within("a snapshot", socket.next()).await.unwrap().unwrap().is_text());
+    socket
+}
+
+/// Asks over an open socket, and waits for the answer.
+async fn still_answers(socket: &mut WebSocketStream<TlsStream<TcpStream>>) {
     socket.send(Message::Ping("still there".into())).await.unwrap();
     within("the answer on the old socket", async {
         loop {
@@ -199,11 +259,62 @@ async fn h13_a_new_certificate_is_used_at_once_and_open_sockets_stay() {
         }
     })
     .await;
+}
 
-    // What does not load leaves the one in use, with one line.
-    fs::write(&used_cert, "-----BEGIN NOTHING-----").unwrap();
-    server.says("the certificate in use stays").await;
-    assert_eq!(shown(&world, "box.example", &trusting(&next_cert)).await, Some(second));
+/// The certificate was made in another year, and has ten days left when somebody looks.
+#[tokio::test]
+async fn h13_an_own_certificate_is_renewed_while_the_service_runs_and_open_sockets_stay() {
+    const DAY: i64 = 24 * 3600;
+    let tls = json!({ "provision": "self-signed", "hostnames": ["box.example"] });
+    let world = World::with(json!({ "tls": tls }));
+    let clock = Clock::new(&world);
+    clock.set(-815 * DAY);
+    let env = clock.env();
+    let server = world.serve_as(Start { env: &env, ..Start::default() }).await;
+    let (cert, key) =
+        (world.state.join("tls/self-signed.crt"), world.state.join("tls/self-signed.key"));
+    let (old_key, config) = (fs::read(&key).unwrap(), trusting(&cert));
+    let first = shown(&world, "box.example", &config).await.unwrap();
+    let mut socket = opened(&world, "box.example", &config).await;
+
+    clock.set(0);
+    let pid = rustix::process::Pid::from_raw(server.pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    server.says("new connections get the new certificate").await;
+    let second = shown(&world, "box.example", &trusting(&cert)).await.unwrap();
+    assert_ne!(first, second);
+    assert_ne!(fs::read(&key).unwrap(), old_key);
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    still_answers(&mut socket).await;
+    server.stop().await;
+}
+
+/// Half of them said nothing, half began a greeting that they never end.
+#[tokio::test]
+async fn h13_h76_a_crowd_that_ends_no_greeting_keeps_nobody_out() {
+    let tls = json!({ "provision": "self-signed", "hostnames": ["127.0.0.1"] });
+    let world = World::with(closed(tls));
+    let server = world.serve().await;
+    let certificate = fs::read(world.state.join("tls/self-signed.crt")).unwrap();
+    let mut crowd = Vec::new();
+    for at in 0..400 {
+        let mut stream = TcpStream::connect(("127.0.0.1", world.port())).await.unwrap();
+        if at % 2 == 0 {
+            // The head of a record of 512 bytes, and the first of them.
+            stream.write_all(&[0x16, 3, 1, 2, 0, 1]).await.unwrap();
+        }
+        crowd.push(stream);
+    }
+    for _ in 0..5 {
+        let base = format!("https://127.0.0.1:{}", world.port());
+        Client::trusting(&base, &certificate).get("/healthz").await.expect(200);
+    }
+    let mut rest = Vec::new();
+    for mut stream in crowd {
+        let _ = within("the end of a greeting", stream.read_to_end(&mut rest)).await;
+    }
+    let base = format!("https://127.0.0.1:{}", world.port());
+    Client::trusting(&base, &certificate).get("/healthz").await.expect(200);
     server.stop().await;
 }
 
@@ -238,5 +349,11 @@ async fn h13_a_pair_that_cannot_serve_refuses_the_start_and_a_weak_one_warns() {
     let doctor = world.cli(&["doctor", "--only", "tls"]).await;
     assert_eq!(doctor.code, Some(1));
     assert!(doctor.stdout.contains("expired"), "{}", doctor.stdout);
+    // Who asks who can reach the service is told, too.
+    let access = world.cli(&["access", "--json"]).await.ok().json();
+    let findings = access["findings"].as_array().unwrap();
+    let found = findings.iter().find(|one| one["code"] == "certificate").expect("a finding");
+    assert_eq!((&found["level"], &found["key"]), (&json!("fail"), &json!("tls.cert_file")));
+    assert!(found["detail"].as_str().unwrap().contains("expired"), "{found}");
     server.stop().await;
 }
