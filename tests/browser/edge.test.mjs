@@ -91,7 +91,26 @@ async function day(browser) {
   assert.deepEqual(await page.cookies(), []);
   await page.goto(`${origin}/svc/ui/projects`, { waitUntil: 'load' });
   assert.equal(new URL(page.url()).pathname, '/svc/login');
-  return complaints;
+  const heard = [...complaints];
+  await refuses(page, complaints);
+  return heard;
+}
+
+/** What the policy refuses here is refused, and heard of: an empty list means something. */
+async function refuses(page, complaints) {
+  const directive = await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const told = (event) => resolve(event.effectiveDirective);
+        document.addEventListener('securitypolicyviolation', told, { once: true });
+        const script = document.createElement('script');
+        script.textContent = 'window.ranInline = true';
+        document.head.append(script);
+      }),
+  );
+  assert.match(directive, /^script-src/);
+  assert.equal(await page.evaluate(() => window.ranInline), undefined);
+  assert.match(complaints.join('\n'), /refused: script-src/);
 }
 
 test('a day below a path of nginx over TLS, in Chromium', async (t) => {
