@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 
 /// Encrypted requests have at least this share of the rate of plain ones.
 const SHARE: f64 = 0.7;
+/// Above this size of an answer its bytes decide, and not the request: no share is asked for.
+const LARGE: usize = 64 * 1024;
 
 pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     let mut found = Found::of(plan);
@@ -101,8 +103,12 @@ fn kept(
             encrypted.own_share * 100.0,
             open.own_share * 100.0,
         );
+        let gigabytes = rate.quantile(0.5) * encrypted.body as f64 / 1e9;
         found.add(before);
-        found.add(rate.at_least(Of::Median, bound.round()).note(note));
+        found.add(match encrypted.body > LARGE {
+            true => rate.note(format!("{note}; {} GB/s", shown(gigabytes))),
+            false => rate.at_least(Of::Median, bound.round()).note(note),
+        });
     }
     Ok(())
 }
