@@ -261,7 +261,7 @@ async fn still_answers(socket: &mut WebSocketStream<TlsStream<TcpStream>>) {
     .await;
 }
 
-/// The certificate was made in another year, and has ten days left when somebody looks.
+/// The certificate has ten days left when somebody looks.
 #[tokio::test]
 async fn h13_an_own_certificate_is_renewed_while_the_service_runs_and_open_sockets_stay() {
     const DAY: i64 = 24 * 3600;

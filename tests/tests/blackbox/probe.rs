@@ -104,7 +104,7 @@ async fn the_probe_names_what_else_a_proxy_does_wrong() {
     server.stop().await;
 }
 
-/// Somebody who takes every connection and says nothing holds the probe up for a moment only.
+/// Who takes connections and says nothing does not hold the probe up.
 #[tokio::test]
 async fn the_probe_ends_where_nothing_is_answered() {
     let world = World::new();

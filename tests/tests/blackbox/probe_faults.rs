@@ -1,4 +1,4 @@
-//! Each fault that `svc doctor --probe` has to find, alone in a set-up that is sound otherwise.
+//! Each fault that `svc doctor --probe` has to find, alone in a sound set-up.
 
 use crate::harness::{Proxy, Ran, World, within};
 use rcgen::{CertificateParams, KeyPair};

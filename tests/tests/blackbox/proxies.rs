@@ -156,7 +156,7 @@ async fn h13_a_day_behind_caddy_over_tls() {
     server.stop().await;
 }
 
-/// One line of `docs/proxies/nginx.conf` is missing or wrong; the probe names what to change.
+/// One line of `docs/proxies/nginx.conf` is missing or wrong.
 #[tokio::test]
 async fn the_probe_names_the_line_of_nginx_that_is_wrong() {
     let Some(nginx) = installed("nginx") else { skip!("{NO_NGINX}") };

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Encrypted requests have at least this share of the rate of plain ones.
 const SHARE: f64 = 0.7;
-/// Above this size of an answer its bytes decide, and not the request: no share is asked for.
+/// Above this size of an answer its bytes decide, and no share is asked for.
 const LARGE: usize = 64 * 1024;
 
 pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
