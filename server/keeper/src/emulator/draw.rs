@@ -8,8 +8,8 @@ use super::cells;
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::Dimensions as _;
 use alacritty_terminal::index::Line;
-use alacritty_terminal::term::Term;
 use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::term::{Term, TermMode};
 use alacritty_terminal::vte::ansi::{
     Attr, CharsetIndex, ClearMode, CursorShape, CursorStyle, Handler, Hyperlink, LineClearMode,
     Mode, PrivateMode, StandardCharset, TabulationClearMode,
@@ -106,7 +106,6 @@ impl Handler for Draw {
         put_tab(count: u16);
         backspace();
         carriage_return();
-        linefeed();
         newline();
         substitute();
         set_horizontal_tabstop();
@@ -115,7 +114,6 @@ impl Handler for Draw {
         insert_blank_lines(count: usize);
         delete_lines(count: usize);
         erase_chars(count: usize);
-        delete_chars(count: usize);
         move_backward_tabs(count: u16);
         move_forward_tabs(count: u16);
         save_cursor_position();
@@ -143,6 +141,22 @@ impl Handler for Draw {
             return;
         }
         Handler::input(&mut self.term, character);
+        self.after();
+    }
+
+    fn linefeed(&mut self) {
+        Handler::linefeed(&mut self.term);
+        if self.term.mode().contains(TermMode::LINE_FEED_NEW_LINE) {
+            Handler::carriage_return(&mut self.term);
+        }
+        self.after();
+    }
+
+    fn delete_chars(&mut self, count: usize) {
+        // The grid clears as many columns at the end of the row, also those before the cursor.
+        let column = self.term.grid().cursor.point.column.0;
+        let left = self.term.columns().saturating_sub(column);
+        Handler::delete_chars(&mut self.term, count.min(left));
         self.after();
     }
 
