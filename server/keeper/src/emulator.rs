@@ -265,6 +265,9 @@ impl Emulator {
         let before = first.saturating_sub(above.first()).min(CONTEXT as u64);
         let wanted =
             n.min(usize::try_from(above.base().saturating_sub(first)).unwrap_or(usize::MAX));
+        if wanted == 0 {
+            return (first, Vec::new());
+        }
         let skip = usize::try_from(before).unwrap_or_default();
         let mut rows =
             above.rows(first - before, skip.saturating_add(wanted).saturating_add(CONTEXT));

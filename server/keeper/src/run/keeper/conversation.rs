@@ -229,7 +229,9 @@ impl Keeper {
     }
 
     fn scroll(&mut self, index: usize, from: u64, n: u32, now: Instant) {
-        let wanted = usize::try_from(n).unwrap_or_default();
+        // Lines that have no room would be redacted for nothing, while the terminal waits.
+        let has_room = self.clients.get(index).is_some_and(Client::has_room);
+        let wanted = if has_room { usize::try_from(n).unwrap_or_default() } else { 0 };
         let (start, rows) = self.emulator.lines(from, wanted);
         let first = self.published.key().map_or(0, |key| key.scroll_first);
         let Some(client) = self.clients.get_mut(index) else { return };
