@@ -17,7 +17,9 @@ fn texts(emulator: &mut Emulator) -> Vec<String> {
     emulator.picture().rows.iter().map(|row| row.text().trim_end().to_owned()).collect()
 }
 
-/// Sequences that full-screen programs and tests of terminals use, so that their effect shows.
+/// Sequences that full-screen programs and tests of terminals use.
+///
+/// Each is drawn so that its effect shows.
 const CORPUS: &[(&str, &[u8])] = &[
     ("plain lines", b"one\r\ntwo\r\nthree"),
     ("a long line wraps", b"0123456789012345678901234567890123456789abcdef"),
