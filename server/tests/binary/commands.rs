@@ -73,7 +73,7 @@ fn config_path_has_the_file_alone_on_its_first_line() {
 
 #[test]
 fn config_check_tells_valid_from_strict_from_broken() {
-    let workspace = Workspace::configured("instance_name: build\n");
+    let workspace = Workspace::configured("hosst: x\n");
     let ended = workspace.run("config check").exits(0);
     assert!(ended.out.contains("warning:") && ended.out.contains("1 warning"), "{ended:#?}");
     let strict = workspace.run("config check --strict --json").exits(3).json();

@@ -10,6 +10,11 @@ mod logs;
 mod targets;
 mod texts;
 
+/// What `json_edit` reads a text with, under its name in the agent's package.
+#[path = "../../../server/agent/src/json_part.rs"]
+#[expect(dead_code, reason = "only a part of it is used here")]
+mod json_part;
+
 /// Limits of the service, under the module name that its connection reader uses.
 mod layers {
     pub(crate) mod limits {
