@@ -32,9 +32,9 @@ const LAST: &str = "SELECT e.delivery, e.event, e.at, p.state, p.attempts, p.nex
      WHERE p.target = ?1 ORDER BY p.seq DESC LIMIT ?2";
 const COUNT: &str = "SELECT count(*) FROM outbox_posts WHERE target = ?1 AND state = ?2";
 const REPLAY_FAILED: &str = "UPDATE outbox_posts SET state = 'waiting', attempts = 0, since = ?2, \
-     next_at = 0 WHERE state = 'failed' AND target IN (SELECT value FROM json_each(?1))";
+     next_at = 0, status = NULL, reason = NULL WHERE state = 'failed' AND target IN (SELECT value FROM json_each(?1))";
 const REPLAY_SINCE: &str = "UPDATE outbox_posts SET state = 'waiting', attempts = 0, since = ?2, \
-     next_at = 0 WHERE state <> 'waiting' AND seq > ?3 \
+     next_at = 0, status = NULL, reason = NULL WHERE state <> 'waiting' AND seq > ?3 \
      AND target IN (SELECT value FROM json_each(?1))";
 const SEQ: &str = "SELECT seq FROM outbox_events WHERE delivery = ?1";
 const FORGET_TARGETS: &str =
