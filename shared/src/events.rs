@@ -123,6 +123,8 @@ pub enum Payload {
 pub struct Event {
     /// The bridge or Direct Session. The page is told; webhooks are not.
     pub instance_id: Option<InstanceId>,
+    /// The generation of a bridge or Direct Session. Nobody is told.
+    pub generation: Option<u32>,
     /// What is told.
     pub payload: Payload,
 }
@@ -133,7 +135,7 @@ impl Event {
     pub fn bg_settled(id: String, settled: bool, removed: bool, detail: Option<String>) -> Self {
         let event = EventName::BgSettled;
         let told = BgSettled { event, event_type: event, id, settled, removed, detail };
-        Self { instance_id: None, payload: Payload::BgSettled(told) }
+        Self { instance_id: None, generation: None, payload: Payload::BgSettled(told) }
     }
 
     /// An agent waits for a permission.
@@ -149,7 +151,7 @@ impl Event {
         let event = EventName::PermissionNeeded;
         let subtype = if subtype.is_empty() { "unknown" } else { subtype }.to_owned();
         let told = PermissionNeeded { event, event_type: event, process_id, subtype, request_id };
-        Self { instance_id: id, payload: Payload::PermissionNeeded(told) }
+        Self { instance_id: id, generation: None, payload: Payload::PermissionNeeded(told) }
     }
 
     /// A clone is over.
@@ -157,7 +159,7 @@ impl Event {
     pub fn clone_done(project: String, status: String, error: Option<String>) -> Self {
         let event = EventName::CloneDone;
         let told = CloneDone { event, event_type: event, project, status, error };
-        Self { instance_id: None, payload: Payload::CloneDone(told) }
+        Self { instance_id: None, generation: None, payload: Payload::CloneDone(told) }
     }
 
     /// What happened.
@@ -202,7 +204,7 @@ mod tests {
             session_ref: None,
             restart_quarantined: false,
         };
-        let event = Event { instance_id: None, payload: Payload::Bridge(bridge) };
+        let event = Event { instance_id: None, generation: None, payload: Payload::Bridge(bridge) };
         assert_eq!(
             text(&event),
             r#"{"event":"stop","project":"api","label":"api","status":"stopped","resume_mode":"standard","spawn_mode":"same-dir","session_ref":null}"#

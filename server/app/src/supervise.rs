@@ -82,11 +82,14 @@ impl Supervision {
         let listener = change_watch::listen(&self.writes.state_dir).await?;
         // What a command writes while the first pass runs must not be taken for old.
         let writes = change_watch::writes(registry).await;
+        // What happened earlier is posted before what is found now.
+        registry.refresh().await?;
+        self.hosted.rows.refresh().await?;
+        self.post_owed(owed);
         self.reconciler.first_pass().await?;
         // Before anybody is answered: a list without them would look as if they were lost.
         self.hosted.load().await?;
         self.asked.refresh().await?;
-        self.post_owed(owed);
         let (transcripts, starter) = (&self.transcripts, &self.healer.starter);
         let plans = LaunchPlans::new(transcripts, registry, &self.jobs, starter);
         plans.publish().await?;
@@ -145,7 +148,10 @@ impl Supervision {
             let event =
                 transitions.event_of(id, step).or_else(|| self.hosted.rows.event_of(id, step));
             match event {
-                Some(event) => self.webhooks.offer(&event),
+                Some(mut event) => {
+                    event.generation = Some(one.generation);
+                    self.webhooks.offer_at(&event, one.at);
+                }
                 None => self.webhooks.forgive(one),
             }
         }

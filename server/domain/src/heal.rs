@@ -19,6 +19,8 @@ pub const LOGIN: Duration = Duration::from_secs(60);
 pub struct Done {
     /// Begin of the loss of which a notice was given.
     pub notified: Option<Timestamp>,
+    /// Begin of the loss that was told of as one that goes on.
+    pub overdue: Option<Timestamp>,
     /// This generation was restarted, or its restart was refused.
     pub restarted: bool,
 }
@@ -71,6 +73,23 @@ pub fn judge(
     if now >= due { Heal::Restart } else { Heal::Later(due) }
 }
 
+/// When a loss is told of as one that goes on; `None` where it is not, or was.
+///
+/// The agent mends most losses by itself within seconds.
+#[must_use]
+pub fn overdue_at(mode: HealMode, link: &Link, done: Done) -> Option<Timestamp> {
+    let (Some(since), LinkState::Down, Some(loss)) = (link.since, link.state, link.loss) else {
+        return None;
+    };
+    if mode == HealMode::Off || done.overdue == Some(since) {
+        return None;
+    }
+    Some(match loss {
+        Loss::GaveUp => since,
+        Loss::Login | Loss::Unreachable => since.plus(LOGIN),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use svc_shared::status::EvidenceSource;
@@ -94,7 +113,7 @@ mod tests {
     }
 
     fn told() -> Done {
-        Done { notified: Some(at(100)), restarted: false }
+        Done { notified: Some(at(100)), ..Done::default() }
     }
 
     fn does(state: ActivityState) -> Activity {
@@ -148,5 +167,18 @@ mod tests {
         assert_eq!(ask(&lost, None, Done { restarted: true, ..told() }), Heal::Nothing);
         let never_up = Link { was_up: false, ..lost };
         assert_eq!(ask(&never_up, None, told()), Heal::Nothing);
+    }
+
+    #[test]
+    fn a_loss_is_told_of_once_when_it_goes_on() {
+        let link = down(Loss::Unreachable);
+        let new = Done::default();
+        assert_eq!(overdue_at(HealMode::Notify, &link, new), Some(at(160)));
+        assert_eq!(overdue_at(HealMode::Notify, &down(Loss::GaveUp), new), Some(at(100)));
+        assert_eq!(overdue_at(HealMode::Off, &link, new), None);
+        let told = Done { overdue: Some(at(100)), ..new };
+        assert_eq!(overdue_at(HealMode::Restart, &link, told), None);
+        let up = Link { state: LinkState::Up, ..link };
+        assert_eq!(overdue_at(HealMode::Notify, &up, new), None);
     }
 }

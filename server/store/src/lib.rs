@@ -50,7 +50,7 @@ pub use open::Access;
 pub use open_error::OpenError;
 pub use outbox::{OutboxEvent, OutboxPost, Owed, Settled};
 pub use planned_launches::{Became, Planned, PlannedKind};
-pub use push_subscriptions::{Kept, PushRow};
+pub use push_subscriptions::{Chosen, Kept, PushRow};
 pub use store::{ForeignWrites, Store, Watch};
 pub use stranded::{NewStranded, Stranded, StrandedChange};
 pub use trial::{Schemas, keep_copy, put_back, schemas};

@@ -13,12 +13,13 @@ use svc_shared::internal::webhooks::{PostState, WebhookPost};
 
 const OWE: &str = "INSERT INTO outbox_owed (instance_id, generation, event, at) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
-const OWED: &str =
-    "SELECT instance_id, event, at FROM outbox_owed ORDER BY at, generation, event = 'ready'";
-/// The oldest of its kind: the events of a session come in their order.
-const PAID: &str = "DELETE FROM outbox_owed WHERE instance_id = ?1 AND event = ?2 AND generation = \
-     (SELECT min(generation) FROM outbox_owed WHERE instance_id = ?1 AND event = ?2)";
+const OWED: &str = "SELECT instance_id, generation, event, at FROM outbox_owed \
+     ORDER BY at, generation, event = 'ready'";
+const PAID: &str =
+    "DELETE FROM outbox_owed WHERE instance_id = ?1 AND generation = ?2 AND event = ?3";
 const FORGIVE: &str = "DELETE FROM outbox_owed";
+const ANY: &str = "SELECT EXISTS (SELECT 1 FROM outbox_events)";
+const EMPTY: &str = "DELETE FROM outbox_events";
 const ADD: &str = "INSERT INTO outbox_events (delivery, event, at, body) VALUES (?1, ?2, ?3, ?4)";
 const POST: &str = "INSERT INTO outbox_posts (target, seq, state, since) \
      SELECT value, ?2, 'waiting', ?3 FROM json_each(?1)";
@@ -53,6 +54,8 @@ pub(crate) const STATEMENTS: &[&str] = &[
     OWED,
     PAID,
     FORGIVE,
+    ANY,
+    EMPTY,
     ADD,
     POST,
     NEXT,
@@ -74,6 +77,8 @@ pub(crate) const STATEMENTS: &[&str] = &[
 pub struct Owed {
     /// The session.
     pub instance: InstanceId,
+    /// Its generation then.
+    pub generation: u32,
     /// The step.
     pub event: Lifecycle,
     /// When it was recorded.
@@ -185,24 +190,32 @@ impl Store {
             let name: Option<EventName> = row.try_get::<String, _>("event")?.parse().ok();
             let id = row.try_get::<String, _>("instance_id")?.parse().ok();
             if let (Some(instance), Some(event)) = (id, name.and_then(Lifecycle::of)) {
-                all.push(Owed { instance, event, at: time(row, "at")? });
+                let generation = count(row, "generation")?;
+                all.push(Owed { instance, generation, event, at: time(row, "at")? });
             }
         }
         Ok(all)
     }
 
-    /// Forgets every such step, where there is no outbox any more.
+    /// Forgets everything, where there is no outbox any more.
+    ///
+    /// Writes only if there is anything; `is_owed` says that steps are.
     ///
     /// # Errors
     /// Nothing was written.
-    pub async fn forgive_events(&self) -> Result<(), StoreError> {
-        let forgiven = async {
+    pub async fn end_outbox(&self, is_owed: bool) -> Result<(), StoreError> {
+        let has_posts: bool = sqlx::query_scalar(ANY).fetch_one(&self.readers).await?;
+        if !has_posts && !is_owed {
+            return Ok(());
+        }
+        let ended = async {
             let mut transaction = self.begin().await?;
             sqlx::query(FORGIVE).execute(&mut *transaction).await?;
+            sqlx::query(EMPTY).execute(&mut *transaction).await?;
             transaction.commit().await?;
             Ok(())
         };
-        self.noted(forgiven.await)
+        self.noted(ended.await)
     }
 
     /// Puts an event into the outbox of each target.
@@ -216,7 +229,7 @@ impl Store {
         &self,
         event: Option<&OutboxEvent>,
         targets: &[String],
-        owed: Option<(&InstanceId, Lifecycle)>,
+        owed: Option<&Owed>,
         most: u32,
     ) -> Result<u64, StoreError> {
         let added = async {
@@ -233,9 +246,9 @@ impl Store {
                 sqlx::query(TRIM).bind(i64::from(most)).execute(&mut *transaction).await?;
                 lost = u64::try_from(waited).unwrap_or_default();
             }
-            if let Some((id, step)) = owed {
-                let query = sqlx::query(PAID).bind(id.as_str()).bind(step.as_str());
-                query.execute(&mut *transaction).await?;
+            if let Some(Owed { instance, generation, event, .. }) = owed {
+                let query = sqlx::query(PAID).bind(instance.as_str()).bind(*generation);
+                query.bind(event.as_str()).execute(&mut *transaction).await?;
             }
             transaction.commit().await?;
             Ok(lost)

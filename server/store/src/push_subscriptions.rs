@@ -15,9 +15,10 @@ const COUNT: &str = "SELECT count(*) FROM push_subscriptions";
 const KNOWN: &str = "SELECT id FROM push_subscriptions WHERE endpoint = ?";
 /// The same endpoint stays the same device.
 const KEEP: &str = "INSERT INTO push_subscriptions (id, endpoint, p256dh, auth, label, events, \
-     contact, channel, credential, mark, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+     contact, channel, credential, mark, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
      ON CONFLICT (endpoint) DO UPDATE SET p256dh = excluded.p256dh, auth = excluded.auth, \
-     label = excluded.label, events = excluded.events, contact = excluded.contact, \
+     label = CASE WHEN ?12 THEN excluded.label ELSE label END, \
+     events = CASE WHEN ?13 THEN excluded.events ELSE events END, contact = excluded.contact, \
      channel = excluded.channel, credential = excluded.credential, mark = excluded.mark";
 const REMOVE: &str = "DELETE FROM push_subscriptions WHERE id = ?";
 /// Only this one: the device may have subscribed again meanwhile.
@@ -82,6 +83,17 @@ impl FromRow<'_, SqliteRow> for PushRow {
     }
 }
 
+/// What somebody chose, and what is only usual.
+///
+/// A device that is known keeps what was chosen before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chosen {
+    /// The name.
+    pub label: bool,
+    /// The events.
+    pub events: bool,
+}
+
 /// What became of a device that is to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
@@ -110,6 +122,7 @@ impl Store {
     pub async fn keep_push_subscription(
         &self,
         new: &PushRow,
+        chosen: Chosen,
         most: i64,
     ) -> Result<Kept, StoreError> {
         let kept = async {
@@ -134,6 +147,8 @@ impl Store {
                 .bind(&new.credential)
                 .bind(&new.mark)
                 .bind(new.created_at.as_millis())
+                .bind(chosen.label)
+                .bind(chosen.events)
                 .execute(&mut *transaction)
                 .await?;
             transaction.commit().await?;

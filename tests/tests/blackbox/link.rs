@@ -214,8 +214,16 @@ async fn a_lost_link_and_an_end_in_order_reach_the_phone_where_they_are_wanted()
     server.client.launch_with(body).await.expect(201);
     let mut page = server.events().await;
     page.until_status("app", "running").await;
-    let lost = "[10:20:30] Connection error, retrying in 8s (14s elapsed): connect ECONNREFUSED\n";
-    append(&logs(&world).1, lost);
+    // What the agent mends by itself is told to nobody.
+    let (debug, output) = logs(&world);
+    append(
+        &output,
+        "[10:20:30] Connection error, retrying in 8s (14s elapsed): connect ECONNREFUSED\n",
+    );
+    until_link(&mut page, "down").await;
+    append(&debug, &line("[bridge:poll] Reconnected after 4s"));
+    until_link(&mut page, "up").await;
+    append(&debug, &line("[bridge:repl] handleStateChange state=failed detail=\"gone\""));
     let told = phone.until(1).await.remove(0).json();
     assert_eq!(told["title"], "app has lost its remote link");
     page.until_happened("reconnect-failed").await;

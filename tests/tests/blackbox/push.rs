@@ -11,6 +11,7 @@ use rcgen::{CertificateParams, KeyPair};
 use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -345,6 +346,36 @@ async fn h18_a_device_that_is_signed_out_is_not_notified_any_more() {
     let listed = ask(&server, get, path, &own, Value::Null).await.expect(200).json();
     assert_eq!(listed, json!([]));
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_device_ends_with_the_unnamed_token_and_keeps_what_was_chosen() {
+    let token = |letter: &str| letter.repeat(48);
+    let hash = |token: &str| hex::encode(Sha256::digest(token.as_bytes()));
+    let world = pushing(json!({
+        "auth": { "enabled": true, "api_token_hash": hash(&token("a")) }
+    }));
+    let server = world.serve().await;
+    let ask = async |server: &Server<'_>, letter: &str, method: Method, body: Option<&Value>| {
+        let request = server.client.request(method, "/api/push/subscriptions");
+        let request = request.bearer_auth(token(letter));
+        server.client.send(body.iter().fold(request, |request, body| request.json(body))).await
+    };
+    let browser = Browser::new();
+    let mut body = subscription(&browser, "https://1.1.1.1/send/1");
+    body["events"] = json!(["stop"]);
+    body["label"] = json!("Kitchen");
+    ask(&server, "a", Method::POST, Some(&body)).await.expect(201);
+    // The page subscribes anew each time that it opens, and chooses nothing.
+    let plain = subscription(&browser, "https://1.1.1.1/send/1");
+    let kept = ask(&server, "a", Method::POST, Some(&plain)).await.expect(200).json();
+    assert_eq!((&kept["events"], &kept["label"]), (&json!(["stop"]), &json!("Kitchen")));
+    server.stop().await;
+
+    world.configure(json!({ "auth": { "api_token_hash": hash(&token("b")) } }));
+    let server = world.serve().await;
+    let left = ask(&server, "b", Method::GET, None).await.expect(200).json();
+    assert_eq!(left, json!([]));
 }
 
 #[tokio::test]

@@ -190,6 +190,33 @@ async fn a_target_that_stays_away_is_given_up_after_three_days_and_delays_no_oth
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_back_stops_nothing() {
+    let receiver = Receiver::that(Answer::status("503 Later")).await;
+    let world = keeping(&[receiver.url("a")]);
+    let clock = Clock::new(&world);
+    clock.set(HOUR);
+    let server = serve(&world, &clock).await;
+    server.client.run("app").await;
+    receiver.until(1).await;
+    clock.set(-HOUR);
+    receiver.answers(Answer::status("200 OK"));
+    let end = all_posted(&server).await;
+    assert_eq!(end["targets"][0]["posts"][0]["state"], "delivered");
+}
+
+#[tokio::test]
+async fn the_same_address_twice_is_posted_to_once() {
+    let receiver = Receiver::start().await;
+    let world = keeping(&[receiver.url("a"), receiver.url("a")]);
+    let server = world.serve().await;
+    server.client.run("app").await;
+    receiver.until(2).await;
+    all_posted(&server).await;
+    assert_eq!(receiver.events(), ["spawn", "ready"]);
+    server.says("is in `webhooks.urls` twice").await;
+}
+
+#[tokio::test]
 async fn without_an_outbox_nothing_is_kept_and_nothing_is_posted_again() {
     let receiver = Receiver::that(Answer::status("503 Later")).await;
     let world = keeping(&[receiver.url("a")]);

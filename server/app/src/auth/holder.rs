@@ -1,7 +1,7 @@
 //! Credentials that something is bound to for longer than a request.
 
 use super::identity::Validity;
-use super::{Auth, Identity};
+use super::{Auth, Identity, sha256_hex};
 use tokio::sync::watch;
 
 /// A credential, as it is kept beside what is bound to it.
@@ -23,9 +23,15 @@ impl Auth {
             Some(Validity::Session { hash, .. } | Validity::Token { hash, .. }) => {
                 Some(hash.clone())
             }
+            // The unnamed token has no row: another hash in the configuration ends it.
+            Some(Validity::Fixed) if channel == "token" => self.unnamed_mark(),
             Some(Validity::Fixed) | None => None,
         };
         Holder { channel, credential, mark: self.mark() }
+    }
+
+    fn unnamed_mark(&self) -> Option<String> {
+        self.unnamed_token.as_ref().map(|hash| sha256_hex(hash.expose().as_bytes()))
     }
 
     fn mark(&self) -> String {
@@ -50,7 +56,9 @@ impl Auth {
                         row.created_at.plus(self.max_age).min(row.expires_at) > now
                     })
             }
-            "token" if holder.credential.is_none() => self.unnamed_token.is_some(),
+            "token" if holder.credential.is_some() && holder.credential == self.unnamed_mark() => {
+                true
+            }
             "token" => known
                 .token(hash)
                 .is_some_and(|row| row.expires_at.is_none_or(|expires| expires > now)),

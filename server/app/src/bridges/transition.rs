@@ -320,6 +320,7 @@ impl Transitions {
         let gave_up = event == EventName::Crash && bridge.restarts.quarantined_at.is_some();
         Event {
             instance_id: Some(bridge.id.clone()),
+            generation: Some(bridge.generation),
             payload: Payload::Bridge(BridgeEvent {
                 event,
                 project: bridge.project.clone(),

@@ -19,7 +19,7 @@ use svc_ports::Clock;
 use svc_shared::api::instances::Instance;
 use svc_shared::events::{BridgeEvent, Event, EventName, Payload};
 use svc_shared::ids::InstanceId;
-use svc_shared::status::{BridgeStatus, OnLimit, ResumeMode, SpawnMode};
+use svc_shared::status::{BridgeStatus, ExitReason, OnLimit, ResumeMode, SpawnMode};
 use svc_shared::stream::Record;
 use svc_store::{EndFacts, PromptRow, Store, StoredHosted};
 use tokio::sync::{Mutex as AsyncMutex, watch};
@@ -273,9 +273,11 @@ impl HostedRows {
             if !self.store.save_hosted(stored.revision, &next, end.as_ref(), now).await? {
                 continue;
             }
-            self.refresh().await?;
+            // It is told of even where it cannot be shown.
+            let shown = self.refresh().await;
             self.tell_of(&stored.session, &next).await;
             self.tell_others();
+            shown?;
             return Ok(Changed::Now(next));
         }
         Err(AppError::busy("the row is written by too many at once; try again"))
@@ -329,8 +331,8 @@ impl HostedRows {
                 self.announce(after, Lifecycle::Ready).await;
             }
             (_, Some(event)) => self.announce(after, event).await,
-            // Nobody asked for it.
-            (BridgeStatus::Stopped, None) => {
+            // Nobody asked for it, and the machine did not end it.
+            (BridgeStatus::Stopped, None) if reason == Some(ExitReason::CleanExit) => {
                 if let Some(readers) = &self.readers {
                     readers.happened(&self.event(after, EventName::SessionEnd));
                 }
@@ -359,6 +361,7 @@ impl HostedRows {
         let uuid = session.session_uuid.as_deref();
         Event {
             instance_id: Some(session.id.clone()),
+            generation: Some(session.generation),
             payload: Payload::Bridge(BridgeEvent {
                 event,
                 project: session.project.clone(),

@@ -7,12 +7,17 @@
 use crate::auth::sha256_hex;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use svc_shared::internal::notifications::{DeliveryState, NotificationDelivery};
 use svc_store::Store;
+use tokio::time::timeout;
 use tracing::debug;
 
 /// Most notifications of a target that are kept to be shown.
 const KEPT: u32 = 20;
+
+/// Longest time that a notification waits for its record.
+const LONGEST_WRITE: Duration = Duration::from_millis(500);
 
 /// Where they are kept beside memory.
 struct Recorded {
@@ -96,8 +101,13 @@ impl Kept {
         let Some(recorded) = self.recorded.as_ref().filter(|recorded| recorded.writes) else {
             return;
         };
-        if let Err(error) = recorded.store.keep_delivery(&recorded.key, one, KEPT).await {
-            debug!(%error, "how a notification stands is not known after a restart");
+        let kept = recorded.store.keep_delivery(&recorded.key, one, KEPT);
+        match timeout(LONGEST_WRITE, kept).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                debug!(%error, "how a notification stands is not known after a restart");
+            }
+            Err(_) => debug!("the database is slow: how a notification stands is not recorded"),
         }
     }
 }

@@ -331,12 +331,12 @@ impl Notifications {
                 }
             };
             let notice = self.notice(&told, &delivery, at).map(Arc::new);
-            if let Some(notice) = &notice {
-                join_all(self.targets.iter().map(|target| target.tell(notice))).await;
-            }
             let call = Arc::new(Call { delivery, at, word: self.word(&told) });
             if self.push.is_enabled() {
                 self.push.tell(Arc::clone(&call));
+            }
+            if let Some(notice) = &notice {
+                join_all(self.targets.iter().map(|target| target.tell(notice))).await;
             }
             if let Told::Questions(keys) = told {
                 shown.push(Shown { notice, call, open: keys.into_iter().collect() });

@@ -10,15 +10,15 @@ use super::webhooks::invalid;
 use crate::AppError;
 use crate::failpoint::hit;
 use crate::nudge::SAFETY_TICK;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use svc_config::Secret;
 use svc_domain::effect::Lifecycle;
-use svc_domain::webhook_retry::{GIVE_UP_AFTER, Next, next};
+use svc_domain::webhook_retry::{GIVE_UP_AFTER, LONGEST_PAUSE, Next, next};
 use svc_ports::Clock;
 use svc_shared::Timestamp;
 use svc_shared::events::Event;
-use svc_shared::ids::InstanceId;
 use svc_shared::internal::webhooks::{PostState, WebhookTarget};
 use svc_store::{OutboxEvent, OutboxPost, Owed, Settled, Store, StoreError};
 use tokio::sync::watch;
@@ -36,7 +36,7 @@ const SHOWN: u32 = 20;
 struct Record {
     event: Option<OutboxEvent>,
     /// The step of a session that it tells of.
-    step: Option<(InstanceId, Lifecycle)>,
+    step: Option<Owed>,
 }
 
 /// The outbox of all targets.
@@ -60,7 +60,11 @@ impl Outbox {
         Self {
             store: store.clone(),
             clock: Arc::clone(clock),
-            keys: targets.iter().map(|target| target.key().to_owned()).collect(),
+            keys: {
+                // The same address twice is one target.
+                let keys: BTreeSet<&str> = targets.iter().map(|target| target.key()).collect();
+                keys.into_iter().map(str::to_owned).collect()
+            },
             secret,
             records: Queue::default(),
             news: watch::Sender::new(()),
@@ -78,25 +82,25 @@ impl Outbox {
         }
     }
 
-    /// Takes an event in. Never waits.
-    pub fn offer(&self, event: &Event, message: Option<Message>) {
-        let at = self.clock.now();
-        let event_row = message.map(|message| OutboxEvent {
+    /// Takes an event in that happened at this time. Never waits.
+    pub fn offer(&self, event: &Event, message: Option<Message>, at: Timestamp) {
+        let row = message.map(|message| OutboxEvent {
             delivery: message.delivery,
             event: message.event,
             at,
             body: String::from_utf8_lossy(&message.body).into_owned(),
         });
-        let step = Lifecycle::of(event.name());
-        let step = event.instance_id.clone().zip(step);
-        if event_row.is_some() || step.is_some() {
-            self.take_in(Record { event: event_row, step });
+        let step = event.instance_id.clone().zip(event.generation).zip(Lifecycle::of(event.name()));
+        let step =
+            step.map(|((instance, generation), event)| Owed { instance, generation, event, at });
+        if row.is_some() || step.is_some() {
+            self.take_in(Record { event: row, step });
         }
     }
 
     /// Takes a step off the record that nothing can be told of any more.
     pub fn forgive(&self, owed: Owed) {
-        self.take_in(Record { event: None, step: Some((owed.instance, owed.event)) });
+        self.take_in(Record { event: None, step: Some(owed) });
     }
 
     fn take_in(&self, record: Record) {
@@ -107,19 +111,22 @@ impl Outbox {
 
     /// Records what was taken in, until the service ends.
     pub async fn record(&self, shutdown: &CancellationToken) {
+        let mut is_full = false;
         while let Some((record, _)) = self.records.next(shutdown).await {
-            let owed = record.step.as_ref().map(|(id, step)| (id, *step));
+            let owed = record.step.as_ref();
             hit("outbox.before_record").await;
             loop {
                 let event = record.event.as_ref();
                 match self.store.add_to_outbox(event, &self.keys, owed, MOST).await {
-                    Ok(0) => break,
                     Ok(lost) => {
-                        warn!(
-                            lost,
-                            "the outbox of webhooks holds {MOST} events, and the oldest are \
-                             dropped; see to the targets"
-                        );
+                        // Once for each time that it becomes full.
+                        if lost > 0 && !is_full {
+                            warn!(
+                                "the outbox of webhooks holds {MOST} events, and the oldest are \
+                                 dropped; see to the targets"
+                            );
+                        }
+                        is_full = lost > 0;
                         break;
                     }
                     Err(error) => {
@@ -145,17 +152,31 @@ impl Outbox {
         shutdown: &CancellationToken,
     ) {
         let mut news = self.news.subscribe();
+        let mut failures = 0;
+        let over = async {
+            shutdown.cancelled().await;
+            tokio::time::sleep(DRAIN).await;
+        };
+        tokio::pin!(over);
         loop {
+            if shutdown.is_cancelled() {
+                return; // what is left stays in the outbox
+            }
             writes.mark_unchanged();
             news.mark_unchanged();
             let pause = match self.store.next_post(target.key()).await {
                 Ok(None) => None,
                 Ok(Some(post)) => match self.wait_of(&post) {
                     Duration::ZERO => {
-                        if self.attempt(target, &post, shutdown).await.is_break() {
-                            return;
+                        let attempt = self.attempt(target, &post, &mut failures);
+                        let recorded = tokio::select! {
+                            recorded = attempt => recorded,
+                            () = &mut over => return,
+                        };
+                        match recorded {
+                            true => continue,
+                            false => Some(SAFETY_TICK),
                         }
-                        continue;
                     }
                     // The clock may be set meanwhile.
                     wait => Some(wait.min(SAFETY_TICK)),
@@ -182,43 +203,31 @@ impl Outbox {
 
     fn wait_of(&self, post: &OutboxPost) -> Duration {
         let left = post.next_at.as_millis().saturating_sub(self.clock.now().as_millis());
-        Duration::from_millis(u64::try_from(left).unwrap_or_default())
+        let left = Duration::from_millis(u64::try_from(left).unwrap_or_default());
+        // No pause is longer: the clock was set back.
+        if left > LONGEST_PAUSE { Duration::ZERO } else { left }
     }
 
-    /// Posts once, and records what came of it.
+    /// Posts once; tells whether what came of it is recorded.
     ///
-    /// Breaks when the service ended meanwhile.
-    async fn attempt(
-        &self,
-        target: &Target,
-        post: &OutboxPost,
-        shutdown: &CancellationToken,
-    ) -> std::ops::ControlFlow<()> {
-        use std::ops::ControlFlow::{Break, Continue};
-        let over = async {
-            shutdown.cancelled().await;
-            tokio::time::sleep(DRAIN).await;
-        };
+    /// `failures` counts those in a row.
+    async fn attempt(&self, target: &Target, post: &OutboxPost, failures: &mut u32) -> bool {
         let message = Message::kept(&post.event, self.clock.now(), self.secret.as_ref());
-        let (status, reason) = tokio::select! {
-            sent = target.post(&message) => match sent {
-                Ok(status) => (Some(status), None),
-                Err(error) => (None, Some(error.to_string())),
-            },
-            // It stays in the outbox.
-            () = over => return Break(()),
+        let (status, reason) = match target.post(&message).await {
+            Ok(status) => (Some(status), None),
+            Err(error) => (None, Some(error.to_string())),
         };
         hit("outbox.after_post").await;
-        let now = self.clock.now();
-        let settled = self.settled(target, post, (status, reason), now);
+        *failures = match status {
+            Some(200..300) => 0,
+            Some(_) | None => failures.saturating_add(1),
+        };
+        let settled = self.settled(target, post, (status, reason), *failures);
         match self.store.settle_post(target.key(), post.seq, &settled).await {
-            Ok(()) => Continue(()),
+            Ok(()) => true,
             Err(error) => {
                 warn!(%error, "what came of a post is not recorded; it is posted again");
-                tokio::select! {
-                    () = shutdown.cancelled() => Break(()),
-                    () = tokio::time::sleep(SAFETY_TICK) => Continue(()),
-                }
+                false
             }
         }
     }
@@ -229,14 +238,15 @@ impl Outbox {
         target: &Target,
         post: &OutboxPost,
         (status, reason): (Option<u16>, Option<String>),
-        now: Timestamp,
+        failures: u32,
     ) -> Settled {
+        let now = self.clock.now();
         let age = now.as_millis().saturating_sub(post.since.as_millis());
         let age = Duration::from_millis(u64::try_from(age).unwrap_or_default());
         let reason = reason.or_else(|| status.map(|status| format!("it answered {status}")));
         let (event, why) = (&post.event.event, reason.clone().unwrap_or_default());
         let attempts = post.attempts.saturating_add(1);
-        let (state, pause, reason) = match next(status, attempts, age) {
+        let (state, pause, reason) = match next(status, attempts, failures, age) {
             Next::Delivered => (PostState::Delivered, Duration::ZERO, None),
             Next::Again(pause) => {
                 let text = format!("{target} did not take `{event}`: {why}; it is tried again");

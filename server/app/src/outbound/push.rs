@@ -34,7 +34,7 @@ use svc_config::Config;
 use svc_ports::Clock;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::push::{PushDevice, PushEvent, SubscribePush, TestedPush};
-use svc_store::{Kept, PushRow, Store, StoreError};
+use svc_store::{Chosen, Kept, PushRow, Store, StoreError};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use url::{Host, Url};
@@ -234,6 +234,7 @@ impl Push {
         by: Subscriber<'_>,
     ) -> Result<(PushDevice, bool), AppError> {
         let Checked { url, label, events } = endpoint::checked(wanted)?;
+        let chosen = Chosen { label: label.is_some(), events: wanted.events.is_some() };
         self.judge(&url).await?;
         let now = self.carrier.clock.now();
         let words: Vec<&str> = events.iter().map(|event| event.as_str()).collect();
@@ -259,7 +260,7 @@ impl Push {
         let (this, new) = (Arc::clone(self), row.clone());
         let kept = self.tasks.complete(async move {
             let store = &this.carrier.store;
-            store.keep_push_subscription(&new, MOST_DEVICES).await.map_err(unwritten)
+            store.keep_push_subscription(&new, chosen, MOST_DEVICES).await.map_err(unwritten)
         });
         match kept.await? {
             Kept::New => {

@@ -8,10 +8,11 @@ use crate::hosted::rows::HostedRows;
 use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use futures_util::future::join_all;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use svc_config::{Config, Secret};
 use svc_ports::Clock;
+use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
 use svc_shared::events::Event;
 use svc_shared::internal::webhooks::{TestedWebhook, WebhookReport};
@@ -81,8 +82,8 @@ impl Webhooks {
             tracing::info!("events are posted to {} targets (`webhooks.urls`)", self.targets.len());
         }
         let Some(outbox) = outbox else {
-            if !owed.is_empty()
-                && let Err(error) = store.forgive_events().await
+            if self.outbox.is_none()
+                && let Err(error) = store.end_outbox(!owed.is_empty()).await
             {
                 tracing::warn!(%error, "events that are not posted any more stay recorded");
             }
@@ -98,7 +99,12 @@ impl Webhooks {
         let shutdown = self.tasks.shutdown();
         let (this, over) = (Arc::clone(outbox), shutdown.clone());
         self.tasks.spawn(async move { this.record(&over).await });
+        let mut served = BTreeSet::new();
         for target in &self.targets {
+            if !served.insert(target.key()) {
+                tracing::warn!("{target} is in `webhooks.urls` twice and is posted to once");
+                continue;
+            }
             let (this, target) = (Arc::clone(outbox), Arc::clone(target));
             let (writes, over) = (self.rows.changes(), shutdown.clone());
             self.tasks.spawn(async move { this.deliver(&target, writes, &over).await });
@@ -108,18 +114,23 @@ impl Webhooks {
 
     /// Takes an event in for each target. Never waits.
     pub(crate) fn offer(&self, event: &Event) {
+        self.offer_at(event, self.clock.now());
+    }
+
+    /// The same of an event that happened at another time.
+    pub(crate) fn offer_at(&self, event: &Event, at: Timestamp) {
         if !self.is_enabled || self.targets.is_empty() {
             return;
         }
         let is_wanted = self.events.get(event.name().as_str()).copied().unwrap_or_default();
         let message =
-            is_wanted.then(|| Message::of(event, self.clock.now(), self.key.as_ref())).transpose();
+            is_wanted.then(|| Message::of(event, at, self.key.as_ref())).transpose();
         let message = message.unwrap_or_else(|error| {
             tracing::warn!(error = %error, "the event `{}` was not posted", event.name());
             None
         });
         match (&self.outbox, message) {
-            (Some(outbox), message) => outbox.offer(event, message),
+            (Some(outbox), message) => outbox.offer(event, message, at),
             (None, Some(message)) => {
                 let message = Arc::new(message);
                 self.targets.iter().for_each(|target| target.offer(&message));
@@ -204,6 +215,11 @@ impl Webhooks {
                  on and restart the service",
             ));
         };
+        if !self.is_enabled {
+            return Err(invalid(
+                "nothing is posted again, because `webhooks.enabled` is off; switch it on first",
+            ));
+        }
         outbox.replay(&self.chosen(which)?, since).await
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use svc_domain::agent_log::report::{Link, LogReport};
 use svc_domain::bridge::Bridge;
 use svc_domain::effect::History;
-use svc_domain::heal::{Done, Heal, judge};
+use svc_domain::heal::{Done, Heal, judge, overdue_at};
 use svc_domain::log_escape::quoted;
 use svc_shared::Timestamp;
 use svc_shared::events::EventName;
@@ -37,6 +37,8 @@ pub(super) struct LinkWatch {
     is_silent: bool,
     /// When a restart becomes due.
     restart: Option<Instant>,
+    /// When a loss that goes on becomes worth a notification.
+    overdue: Option<Instant>,
 }
 
 impl LinkWatch {
@@ -59,12 +61,13 @@ impl LinkWatch {
             silence: None,
             is_silent: false,
             restart: None,
+            overdue: None,
         }
     }
 
     /// Waits until the link is to be judged again. Cancel-safe: nothing is taken.
     pub async fn due(&mut self) {
-        let (silence, restart) = (self.silence, self.restart);
+        let (silence, restart, overdue) = (self.silence, self.restart, self.overdue);
         tokio::select! {
             changed = self.report.changed() => if changed.is_err() {
                 std::future::pending::<()>().await;
@@ -74,6 +77,7 @@ impl LinkWatch {
                 self.is_silent = true;
             }
             () = until(restart) => self.restart = None,
+            () = until(overdue) => self.overdue = None,
         }
     }
 
@@ -93,6 +97,7 @@ impl LinkWatch {
             link = link.silenced(now);
         }
         self.remember(this, &link).await;
+        self.tell_if_overdue(this, &link, now);
         let shown = Shown::of(&report, &link);
         self.show(this, shown).await;
         loop {
@@ -151,6 +156,25 @@ impl LinkWatch {
         }
     }
 
+    /// Tells once of a loss that the agent did not mend by itself within a while.
+    fn tell_if_overdue(&mut self, this: &Arc<Watchers>, link: &Link, now: Timestamp) {
+        let is_new = link.loss_seen_at().is_some_and(|seen| seen >= self.began);
+        let due = is_new.then(|| overdue_at(this.config.claude.heal, link, self.done)).flatten();
+        self.overdue = None;
+        match due {
+            None => {}
+            Some(due) if due > now => {
+                self.overdue = Some(Instant::now() + due.since(now).max(Duration::from_secs(1)));
+            }
+            Some(_) => {
+                self.done.overdue = link.since;
+                if let Some(bridge) = this.registry().copies.bridge(&self.id) {
+                    this.transitions().tell(&bridge, EventName::ReconnectFailed);
+                }
+            }
+        }
+    }
+
     fn tell(&self, this: &Arc<Watchers>, reason: Option<&str>) {
         let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         let text = format!(
@@ -160,9 +184,6 @@ impl LinkWatch {
         );
         warn!(bridge.id = %self.id, "{text}");
         this.launcher.read_model.notice("warn", "link_lost", &text);
-        if let Some(bridge) = this.registry().copies.bridge(&self.id) {
-            this.transitions().tell(&bridge, EventName::ReconnectFailed);
-        }
     }
 }
 
