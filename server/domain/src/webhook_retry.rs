@@ -58,7 +58,8 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_five_minutes() {
-        let pauses = [1, 2, 3, 9, 10, 33, u32::MAX].map(|attempts| next(None, attempts, attempts, YOUNG));
+        let pauses =
+            [1, 2, 3, 9, 10, 33, u32::MAX].map(|attempts| next(None, attempts, attempts, YOUNG));
         let expected = [1, 2, 4, 256, 300, 300, 300];
         assert_eq!(pauses, expected.map(|seconds| Next::Again(Duration::from_secs(seconds))));
     }

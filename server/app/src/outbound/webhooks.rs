@@ -123,8 +123,7 @@ impl Webhooks {
             return;
         }
         let is_wanted = self.events.get(event.name().as_str()).copied().unwrap_or_default();
-        let message =
-            is_wanted.then(|| Message::of(event, at, self.key.as_ref())).transpose();
+        let message = is_wanted.then(|| Message::of(event, at, self.key.as_ref())).transpose();
         let message = message.unwrap_or_else(|error| {
             tracing::warn!(error = %error, "the event `{}` was not posted", event.name());
             None
