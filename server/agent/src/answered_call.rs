@@ -8,6 +8,7 @@ use crate::regular_file::open_regular;
 use serde_json::Value;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
+use svc_shared::Timestamp;
 
 /// Most bytes from the end of a conversation that are read at first.
 const TAIL: u64 = 8 * 1024 * 1024;
@@ -22,16 +23,24 @@ pub struct AnsweredCall {
     input: Value,
     /// The agent's own name of the call, where it was told.
     id: Option<String>,
+    /// When the question was asked.
+    asked_at: Timestamp,
     offset: Option<u64>,
     /// Calls like it that have no result.
     open: Vec<String>,
 }
 
 impl AnsweredCall {
-    /// The call of `tool` with `input` in this file.
+    /// The call of `tool` with `input` in this file, about which a question was asked then.
     #[must_use]
-    pub fn new(file: PathBuf, tool: String, input: Value, id: Option<String>) -> Self {
-        Self { file, tool, input, id, offset: None, open: Vec::new() }
+    pub fn new(
+        file: PathBuf,
+        tool: String,
+        input: Value,
+        id: Option<String>,
+        asked_at: Timestamp,
+    ) -> Self {
+        Self { file, tool, input, id, asked_at, offset: None, open: Vec::new() }
     }
 
     /// Reads what was added. `true` once the call has its result. Blocks.
@@ -46,12 +55,13 @@ impl AnsweredCall {
             opened => opened?,
         };
         let length = file.metadata()?.len();
-        let is_first = self.offset.is_none();
-        let start = match self.offset {
-            Some(offset) if offset <= length => offset,
+        let read_on = self.offset.filter(|offset| *offset <= length);
+        let is_first = read_on.is_none();
+        if is_first {
             // At the beginning, or the file was replaced.
-            Some(_) | None => length.saturating_sub(TAIL),
-        };
+            self.open.clear();
+        }
+        let start = read_on.unwrap_or_else(|| length.saturating_sub(TAIL));
         file.seek(SeekFrom::Start(start))?;
         let mut read = Vec::new();
         file.take(STEP).read_to_end(&mut read)?;
@@ -87,12 +97,20 @@ impl AnsweredCall {
                     let before = self.open.len();
                     self.open.retain(|id| id != of);
                     // What had its result before the question is about an earlier call.
-                    is_answered |= self.open.len() < before && self.open.is_empty() && !is_first;
+                    let is_new = !is_first || self.is_later(&record);
+                    is_answered |= self.open.len() < before && self.open.is_empty() && is_new;
                 }
                 Some(_) | None => {}
             }
         }
         is_answered
+    }
+
+    /// Whether the agent wrote this after the question was asked.
+    fn is_later(&self, record: &Value) -> bool {
+        let written = record.get("timestamp").and_then(Value::as_str);
+        let written = written.and_then(|text| text.parse::<Timestamp>().ok());
+        written.is_some_and(|written| written >= self.asked_at)
     }
 }
 
@@ -121,13 +139,56 @@ mod tests {
         writeln!(file, "{record}").unwrap();
     }
 
+    fn at(time: &str) -> Timestamp {
+        format!("2026-02-03T{time}:00Z").parse().unwrap()
+    }
+
+    #[test]
+    fn a_result_written_while_nobody_read_answers_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("one.jsonl");
+        let of = || {
+            let input = json!({ "command": "make" });
+            AnsweredCall::new(file.clone(), "Bash".into(), input, None, at("10:00"))
+        };
+        let add = |mut record: Value, time: &str| {
+            record["timestamp"] = json!(format!("2026-02-03T{time}:00Z"));
+            add(&file, &record);
+        };
+        add(call("t1", "make"), "09:00");
+        add(result("t1"), "09:01");
+        assert!(!of().read_on().unwrap(), "that was an earlier call");
+        add(call("t2", "make"), "09:59");
+        assert!(!of().read_on().unwrap());
+        add(result("t2"), "10:01");
+        assert!(of().read_on().unwrap());
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_tells_of_earlier_calls_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("one.jsonl");
+        add(&file, &call("other", "make a long way"));
+        let input = json!({ "command": "make" });
+        let mut one = AnsweredCall::new(file.clone(), "Bash".into(), input, None, at("10:00"));
+        assert!(!one.read_on().unwrap());
+        fs::write(&file, "").unwrap();
+        assert!(!one.read_on().unwrap());
+        add(&file, &call("t1", "make"));
+        add(&file, &result("t1"));
+        assert!(one.read_on().unwrap(), "it was added since");
+        fs::write(&file, format!("{}\n", call("t1", "make"))).unwrap();
+        assert!(!one.read_on().unwrap());
+    }
+
     #[test]
     fn a_result_of_this_call_alone_answers_it() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("one.jsonl");
         let of = |id: Option<&str>| {
             let input = json!({ "command": "make" });
-            AnsweredCall::new(file.clone(), "Bash".into(), input, id.map(str::to_owned))
+            let id = id.map(str::to_owned);
+            AnsweredCall::new(file.clone(), "Bash".into(), input, id, at("10:00"))
         };
         let (mut by_input, mut by_name) = (of(None), of(Some("t2")));
         assert!(!by_input.read_on().unwrap(), "there is no file yet");
@@ -156,7 +217,7 @@ mod tests {
         add(&file, &call("t1", "make"));
         add(&file, &call("t2", "make"));
         let input = json!({ "command": "make" });
-        let mut one = AnsweredCall::new(file.clone(), "Bash".into(), input, None);
+        let mut one = AnsweredCall::new(file.clone(), "Bash".into(), input, None, at("10:00"));
         assert!(!one.read_on().unwrap());
         add(&file, &result("t2"));
         assert!(!one.read_on().unwrap());
@@ -171,7 +232,7 @@ mod tests {
         fs::write(&target, "").unwrap();
         let file = dir.path().join("one.jsonl");
         std::os::unix::fs::symlink(&target, &file).unwrap();
-        let mut one = AnsweredCall::new(file, "Bash".into(), Value::Null, None);
+        let mut one = AnsweredCall::new(file, "Bash".into(), Value::Null, None, at("10:00"));
         assert!(one.read_on().is_err());
     }
 }

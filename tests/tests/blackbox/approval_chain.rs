@@ -5,8 +5,10 @@ use crate::harness::{Events, Server, World};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
+use svc_shared::Timestamp;
 use svc_shared::api::approvals::Approval;
 use tokio::process::{Child, Command};
 
@@ -61,6 +63,21 @@ fn by_hand(world: &World) -> Child {
     agent.current_dir(world.projects.join("app")).env_clear().envs(world.environment());
     agent.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     agent.spawn().unwrap()
+}
+
+/// What the agent writes when somebody refuses its last call in its own client.
+fn refuse_in_the_client(world: &World, mut record: Value) {
+    let file = transcripts(world).remove(0);
+    let before = fs::read_to_string(&file).unwrap();
+    let asked: Value = serde_json::from_str(before.lines().last().unwrap()).unwrap();
+    let content = asked["message"]["content"].as_array().unwrap();
+    let call = content.iter().find(|part| part["type"] == "tool_use").unwrap();
+    record["type"] = json!("user");
+    record["message"] = json!({ "role": "user", "content": [
+        { "type": "tool_result", "tool_use_id": call["id"], "content": "refused", "is_error": true },
+    ] });
+    let mut file = fs::OpenOptions::new().append(true).open(&file).unwrap();
+    file.write_all(format!("{record}\n").as_bytes()).unwrap();
 }
 
 async fn unmanaged(events: &mut Events, many: usize) -> Vec<Approval> {
@@ -159,18 +176,30 @@ async fn an_answer_in_the_agents_own_client_withdraws_the_question() {
     let mut session = by_hand(&world);
     let asked = unmanaged(&mut events, 1).await.remove(0);
     // The agent writes the result, and leaves its hook alone.
-    let file = transcripts(&world).remove(0);
-    let before = fs::read_to_string(&file).unwrap();
-    let record: Value = serde_json::from_str(before.lines().last().unwrap()).unwrap();
-    let content = record["message"]["content"].as_array().unwrap();
-    let call = content.iter().find(|part| part["type"] == "tool_use").unwrap();
-    let result = json!({ "type": "user", "message": { "role": "user", "content": [
-        { "type": "tool_result", "tool_use_id": call["id"], "content": "refused", "is_error": true },
-    ] } });
-    fs::write(&file, format!("{before}{result}\n")).unwrap();
+    refuse_in_the_client(&world, json!({}));
     unmanaged(&mut events, 0).await;
     let history = server.client.get("/api/approvals?state=answered").await.expect(200).json();
     assert_eq!(history["approvals"][0]["request_id"], asked.request_id.as_str());
+    assert_eq!(history["approvals"][0]["reason"], "answered-elsewhere");
+    session.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_in_the_agents_own_client_is_noticed_after_a_restart_too() {
+    let world = asking();
+    world.set_knobs("app", asks(&["make deploy"]));
+    let mut server = serve(&world).await;
+    let mut events = server.events().await;
+    let mut session = by_hand(&world);
+    unmanaged(&mut events, 1).await;
+    server.kill().await;
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
+    let now = Timestamp::from_millis(i64::try_from(now).unwrap());
+    refuse_in_the_client(&world, json!({ "timestamp": now }));
+    server = serve(&world).await;
+    let mut events = server.events().await;
+    unmanaged(&mut events, 0).await;
+    let history = server.client.get("/api/approvals?state=answered").await.expect(200).json();
     assert_eq!(history["approvals"][0]["reason"], "answered-elsewhere");
     session.kill().await.unwrap();
 }

@@ -93,8 +93,14 @@ impl Asked {
             return tell(&mut write, "none", None).await;
         };
         let Some(asker) = asker else { return tell(&mut write, "none", None).await };
+        let mut elsewhere = self.elsewhere(&question);
+        if let Some(elsewhere) = &mut elsewhere {
+            // Before anybody hears of the question: what is there now is about earlier calls.
+            // A disk that hangs holds no question back.
+            let _ = timeout(SAID, elsewhere.read_once()).await;
+        }
         let expires_at = self.park(&question, &asker).await?;
-        let mut elsewhere = self.elsewhere(question);
+        drop(question);
         let end = self.wait(&id, expires_at, &mut heard, elsewhere.as_mut()).await;
         let (store, clock) = (&self.parts.registry.store, &self.parts.clock);
         match end {
@@ -212,16 +218,15 @@ impl Asked {
     }
 
     /// The conversation of the session, if it is one of the agent's own.
-    fn elsewhere(&self, question: Question) -> Option<Elsewhere> {
-        let file = question.transcript.filter(|file| self.is_conversation(file))?;
+    fn elsewhere(&self, question: &Question) -> Option<Elsewhere> {
+        let file = question.transcript.clone().filter(|file| self.is_conversation(file))?;
         let watch = self.parts.watcher.file(&file, Pace::VIEW);
-        let (tool, input) = (question.tool_name, question.tool_input);
-        Some(Elsewhere {
-            watch,
-            call: Some(AnsweredCall::new(file, tool, input, question.call)),
-            idle: None,
-            reading: None,
-        })
+        let (tool, input) = (question.tool_name.clone(), question.tool_input.clone());
+        // Asked again after a restart, it may have been answered meanwhile.
+        let before = self.rows.get(&question.request_id).map(|row| row.since);
+        let asked_at = before.unwrap_or_else(|| self.parts.clock.now());
+        let call = AnsweredCall::new(file, tool, input, question.call.clone(), asked_at);
+        Some(Elsewhere { watch, call: Some(call), idle: None, reading: None, is_answered: false })
     }
 
     fn is_conversation(&self, file: &Path) -> bool {
@@ -246,36 +251,54 @@ struct Elsewhere {
     idle: Option<AnsweredCall>,
     /// What is being read.
     reading: Option<BoxFuture<'static, io::Result<(bool, AnsweredCall)>>>,
+    is_answered: bool,
 }
 
-/// Waits until the conversation shows that the call was answered.
-///
-/// Losing the future loses nothing.
-async fn answered(elsewhere: &mut Option<&mut Elsewhere>) {
-    let Some(this) = elsewhere else { return std::future::pending().await };
-    loop {
-        if this.idle.is_some() {
-            this.watch.changed().await;
-            this.call = this.idle.take();
-        }
-        if let Some(mut call) = this.call.take() {
+impl Elsewhere {
+    /// Reads what is to be read now. Losing the future loses nothing.
+    async fn read_once(&mut self) {
+        if let Some(mut call) = self.call.take() {
             let read = async move {
                 let read = blocking(move || call.read_on().map(|is_answered| (is_answered, call)));
                 read.await.map_err(io::Error::other).flatten()
             };
-            this.reading = Some(read.boxed());
+            self.reading = Some(read.boxed());
         }
-        if let Some(reading) = &mut this.reading {
-            let read = reading.await;
-            this.reading = None;
-            match read {
-                Ok((true, _)) => return,
-                Ok((false, call)) => this.idle = Some(call),
-                Err(error) => tracing::debug!(%error, "a conversation cannot be watched"),
+        let Some(reading) = &mut self.reading else { return };
+        let read = reading.await;
+        self.reading = None;
+        match read {
+            Ok((is_answered, call)) => {
+                self.is_answered = is_answered;
+                self.idle = Some(call);
             }
-        } else {
-            return std::future::pending().await;
+            Err(error) => tracing::debug!(%error, "a conversation cannot be watched"),
         }
+    }
+
+    /// Waits until the conversation shows that the call was answered.
+    ///
+    /// Losing the future loses nothing.
+    async fn answered(&mut self) {
+        loop {
+            self.read_once().await;
+            if self.is_answered {
+                return;
+            }
+            if self.idle.is_none() {
+                return std::future::pending().await;
+            }
+            self.watch.changed().await;
+            self.call = self.idle.take();
+        }
+    }
+}
+
+/// Waits until another client has answered; for ever where no conversation is known.
+async fn answered(elsewhere: &mut Option<&mut Elsewhere>) {
+    match elsewhere {
+        Some(elsewhere) => elsewhere.answered().await,
+        None => std::future::pending().await,
     }
 }
 
