@@ -12,6 +12,18 @@ use tracing::debug;
 /// Slow look at everything, should all wake-ups have been lost.
 pub(crate) const SAFETY_TICK: Duration = Duration::from_secs(5);
 
+/// Waits this long, but no longer than to the next slow look.
+///
+/// Without a time it waits for ever.
+///
+/// What is due at a time of day is looked at again meanwhile, because the clock may be set.
+pub(crate) async fn at_most_a_tick(wait: Option<Duration>) {
+    match wait {
+        Some(wait) => tokio::time::sleep(wait.min(SAFETY_TICK)).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// The socket of a service, for nudges.
 pub(crate) fn socket(state_dir: &Path) -> PathBuf {
     state_dir.join("run").join("notify.sock")

@@ -9,7 +9,7 @@ use super::target::Target;
 use super::webhooks::invalid;
 use crate::AppError;
 use crate::failpoint::hit;
-use crate::nudge::SAFETY_TICK;
+use crate::nudge::{SAFETY_TICK, at_most_a_tick};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -178,25 +178,18 @@ impl Outbox {
                             false => Some(SAFETY_TICK),
                         }
                     }
-                    // The clock may be set meanwhile.
-                    wait => Some(wait.min(SAFETY_TICK)),
+                    wait => Some(wait),
                 },
                 Err(error) => {
                     warn!(%error, "the outbox of webhooks cannot be read; it is tried again");
                     Some(SAFETY_TICK)
                 }
             };
-            let timer = async {
-                match pause {
-                    Some(pause) => tokio::time::sleep(pause).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 changed = writes.changed() => if changed.is_err() { return },
                 changed = news.changed() => if changed.is_err() { return },
-                () = timer => {}
+                () = at_most_a_tick(pause) => {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Starts launches that waited for the reset of a plan limit.
 
 use crate::launch_plans::LaunchPlans;
-use crate::nudge::SAFETY_TICK;
+use crate::nudge::{SAFETY_TICK, at_most_a_tick};
 use crate::transcripts::Transcripts;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -26,18 +26,11 @@ pub(super) async fn run(
                 Some(SAFETY_TICK)
             }
         };
-        let timer = async {
-            match next {
-                // The clock may be set meanwhile.
-                Some(wait) => tokio::time::sleep(wait.min(SAFETY_TICK)).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             () = transcripts.tasks.shutdown().cancelled() => return,
             changed = writes.changed() => if changed.is_err() { return },
             changed = limits.changed() => if changed.is_err() { return },
-            () = timer => {}
+            () = at_most_a_tick(next) => {}
         }
     }
 }

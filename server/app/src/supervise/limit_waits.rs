@@ -9,7 +9,7 @@ use crate::bridges::keepers::Keepers;
 use crate::bridges::transition::chance;
 use crate::hosted::HostedSessions;
 use crate::jobs::{Job, Jobs};
-use crate::nudge::SAFETY_TICK;
+use crate::nudge::{SAFETY_TICK, at_most_a_tick};
 use crate::ops::ConfigEditor;
 use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
 use crate::read_model::limits::Stopped;
@@ -120,13 +120,6 @@ impl LimitWaits {
                     Some(SAFETY_TICK)
                 }
             };
-            let timer = async {
-                match next {
-                    // The clock may be set meanwhile.
-                    Some(wait) => tokio::time::sleep(wait.min(SAFETY_TICK)).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 () = self.tasks.shutdown().cancelled() => return,
                 Ok(()) = changes.changed() => self.show().await,
@@ -134,7 +127,7 @@ impl LimitWaits {
                 _ = rows.changed(), if self.is_anybody_stopped() => {}
                 _ = direct.changed(), if self.is_anybody_stopped() => {}
                 _ = settings.changed() => self.show().await,
-                () = timer => {}
+                () = at_most_a_tick(next) => {}
             }
         }
     }
