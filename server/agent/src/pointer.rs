@@ -312,8 +312,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("tests");
         // A copy, because the build's folder may be closed to other users.
-        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        svc_programs::copy(std::env::current_exe().unwrap(), &program).unwrap();
         chown(dir.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         let mut command = std::process::Command::new(&program);
         command.args(["--exact", test]).env("TMPDIR", dir.path());

@@ -179,14 +179,12 @@ impl Capped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
     use std::time::Instant;
 
     fn script(body: &str) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("program");
-        std::fs::write(&path, format!("#!/bin/bash\n{body}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        svc_programs::write(&path, format!("#!/bin/bash\n{body}\n")).unwrap();
         (dir, path)
     }
 

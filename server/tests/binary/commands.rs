@@ -2,7 +2,6 @@
 
 use crate::workspace::{Ended, Workspace};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 #[test]
@@ -210,9 +209,8 @@ fn the_demo_without_its_simulator_says_how_to_build_it() {
     let workspace = Workspace::empty();
     let program = workspace.path("bin/svc");
     if fs::hard_link(env!("CARGO_BIN_EXE_svc"), &program).is_err() {
-        fs::copy(env!("CARGO_BIN_EXE_svc"), &program).unwrap();
+        svc_programs::copy(env!("CARGO_BIN_EXE_svc"), &program).unwrap();
     }
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let output = std::process::Command::new(&program).arg("demo").output().unwrap();
     let ended = Ended::of(output).exits(1);
     assert_eq!(ended.err.lines().count(), 1, "{ended:#?}");

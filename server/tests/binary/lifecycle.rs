@@ -6,7 +6,6 @@ use crate::workspace::{Ended, Server, Workspace};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 const AGENT: &str = r#"#!/bin/sh
@@ -38,9 +37,7 @@ struct Stage(Workspace);
 impl Stage {
     fn new() -> Self {
         let workspace = Workspace::configured("claude:\n  stop_grace_seconds: 5\n");
-        workspace.write("bin/claude", AGENT);
-        fs::set_permissions(workspace.path("bin/claude"), fs::Permissions::from_mode(0o755))
-            .unwrap();
+        svc_programs::write(workspace.path("bin/claude"), AGENT).unwrap();
         Self(workspace)
     }
 

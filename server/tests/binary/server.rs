@@ -22,8 +22,7 @@ fn a_server_says_where_it_is_answers_and_ends_with_0() {
 fn the_banner_names_version_agent_projects_and_address() {
     let workspace = Workspace::configured("");
     let agent = workspace.path("bin/claude");
-    fs::write(&agent, "#!/bin/sh\necho '2.1.197 (Claude Code)'\n").unwrap();
-    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&agent, "#!/bin/sh\necho '2.1.197 (Claude Code)'\n").unwrap();
     let mut server = workspace.serve_with(|command| command.env("SVC_LOG_FORMAT", "json"));
     let banner = server.said().to_owned();
     let banner: serde_json::Value = serde_json::from_str(&banner).expect("a JSON line");

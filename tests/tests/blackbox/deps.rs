@@ -18,7 +18,7 @@ fn digest(file: &Path) -> String {
 fn alone(world: &World) -> PathBuf {
     let program = world.root.join("alone/svc");
     fs::create_dir(program.parent().unwrap()).unwrap();
-    fs::copy(service(), &program).unwrap();
+    svc_programs::copy(service(), &program).unwrap();
     program
 }
 

@@ -478,7 +478,7 @@ async fn a_session_that_was_given_up_is_named_until_it_is_resumed() {
 async fn a_program_file_that_is_gone_is_told_of_by_the_service() {
     let world = World::new();
     let program = world.root.join("svc");
-    fs::copy(service(), &program).unwrap();
+    svc_programs::copy(service(), &program).unwrap();
     let start = Start { program: Some(program.clone()), ..Start::default() };
     let server = world.serve_as(start).await;
     fs::rename(&program, world.root.join("aside")).unwrap();
@@ -499,8 +499,7 @@ async fn the_daemon_of_direct_sessions_is_looked_for_where_they_are_on() {
     let report = async || world.cli(&["doctor", "--json", "--only", "binary:hosted"]).await.json();
     says(&report().await, "binary:hosted", "ok", "(>= ");
     let odd = world.root.join("odd");
-    fs::write(&odd, "#!/bin/sh\necho svc-hosted 0.0.1\n").unwrap();
-    fs::set_permissions(&odd, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&odd, "#!/bin/sh\necho svc-hosted 0.0.1\n").unwrap();
     world.configure(json!({ "hosted": { "binary": odd } }));
     says(&report().await, "binary:hosted", "warn", "0.0.1 is older");
     world.configure(json!({ "hosted": { "binary": "/nowhere/svc-hosted" } }));

@@ -9,7 +9,6 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio_tungstenite::tungstenite::Message;
@@ -83,8 +82,7 @@ fn activated(world: &World) -> PathBuf {
         "#!/bin/sh\nexec 3<&0 </dev/null\nexport LISTEN_PID=$$ LISTEN_FDS=1\nexec '{}' \"$@\"\n",
         service().display()
     );
-    fs::write(&script, text).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&script, text).unwrap();
     script
 }
 
@@ -137,7 +135,7 @@ async fn h114_a_restart_under_load_fails_no_request_and_ends_no_bridge() {
 async fn h114_what_would_not_start_is_refused_and_the_old_process_keeps_serving() {
     let world = World::new();
     let program = world.root.join("svc");
-    fs::copy(service(), &program).unwrap();
+    svc_programs::copy(service(), &program).unwrap();
     let start = Start { program: Some(program.clone()), ..Start::default() };
     let server = world.serve_as(start).await;
     let before = started_at(&world);

@@ -21,8 +21,7 @@ fn build(world: &World, name: &str) -> PathBuf {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut content = fs::read(service()).unwrap();
     content.extend_from_slice(name.as_bytes());
-    fs::write(&path, content).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&path, content).unwrap();
     path
 }
 
@@ -32,8 +31,7 @@ fn broken(world: &World, cases: &str) -> PathBuf {
     let real = service();
     let text =
         format!("#!/bin/sh\ncase \"$1\" in\n{cases}\nesac\nexec '{}' \"$@\"\n", real.display());
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&path, text).unwrap();
     path
 }
 

@@ -212,14 +212,11 @@ async fn f13_programs_that_cannot_be_executed_are_told_with_the_kernels_reason()
     std::fs::write(&plain, "#!/bin/sh\n: > started\n").unwrap();
     // Without a known format: a shell would run it as a script.
     let unknown = workspace.path("unknown");
-    std::fs::write(&unknown, ": > started\n").unwrap();
+    svc_programs::write(&unknown, ": > started\n").unwrap();
     let foreign = workspace.path("foreign");
-    std::fs::write(&foreign, b"\x7fELF\x02\x01\x01garbage").unwrap();
+    svc_programs::write(&foreign, b"\x7fELF\x02\x01\x01garbage").unwrap();
     let orphan = workspace.path("orphan");
-    std::fs::write(&orphan, "#!/nowhere/interpreter\n").unwrap();
-    for path in [&unknown, &foreign, &orphan] {
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
-    }
+    svc_programs::write(&orphan, "#!/nowhere/interpreter\n").unwrap();
     let cases = [
         (workspace.path("missing"), rustix::io::Errno::NOENT),
         (workspace.root.clone(), rustix::io::Errno::ACCESS),

@@ -4,7 +4,7 @@ use super::verdict::{failed, passed, warned};
 use crate::hosted::{PROGRAM, program_of};
 use crate::ops::deps;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Stdio;
@@ -18,6 +18,8 @@ use svc_shared::internal::Check;
 
 /// Longest wait for a program that is asked for its version.
 const ANSWER: Duration = Duration::from_secs(10);
+/// Pause before a program that somebody still has open for writing is started again.
+const CLOSED: Duration = Duration::from_millis(20);
 
 /// Whether the program that runs is still at `path`, where it was when it began.
 ///
@@ -71,7 +73,19 @@ pub(super) async fn hosted(config: &Config, env: &Variables, wanted: &str) -> Op
 pub(crate) async fn version_of(program: &Path, env: &Variables) -> Result<String, String> {
     let mut command = tokio::process::Command::new(program);
     command.arg("--version").env_clear().envs(env).current_dir("/").stdin(Stdio::null());
-    let asked = tokio::time::timeout(ANSWER, command.kill_on_drop(true).output()).await;
+    command.kill_on_drop(true);
+    let answer = async {
+        loop {
+            match command.output().await {
+                // A process that began while the program was written still has it open.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                    tokio::time::sleep(CLOSED).await;
+                }
+                answer => return answer,
+            }
+        }
+    };
+    let asked = tokio::time::timeout(ANSWER, answer).await;
     match asked {
         Ok(Ok(done)) if done.status.success() => {
             let said = String::from_utf8_lossy(&done.stdout);
