@@ -31,7 +31,9 @@ pub struct AnsweredCall {
 }
 
 impl AnsweredCall {
-    /// The call of `tool` with `input` in this file, about which a question was asked then.
+    /// The call of `tool` with `input` in this file.
+    ///
+    /// `asked_at` is when a question was asked about it.
     #[must_use]
     pub fn new(
         file: PathBuf,

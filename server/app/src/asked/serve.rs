@@ -294,7 +294,9 @@ impl Elsewhere {
     }
 }
 
-/// Waits until another client has answered; for ever where no conversation is known.
+/// Waits until another client has answered.
+///
+/// Where no conversation is known it waits for ever.
 async fn answered(elsewhere: &mut Option<&mut Elsewhere>) {
     match elsewhere {
         Some(elsewhere) => elsewhere.answered().await,

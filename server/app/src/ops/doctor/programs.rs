@@ -18,7 +18,7 @@ use svc_shared::internal::Check;
 
 /// Longest wait for a program that is asked for its version.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Pause before a program that somebody still has open for writing is started again.
+/// Pause before a program that is still open for writing is started again.
 const CLOSED: Duration = Duration::from_millis(20);
 
 /// Whether the program that runs is still at `path`, where it was when it began.
