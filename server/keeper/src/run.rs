@@ -6,6 +6,7 @@
 //! starts the launcher on the terminal, tells the service who it is, and passes on `go`.
 
 mod agent;
+mod allowance;
 mod client;
 mod keeper;
 mod machine;

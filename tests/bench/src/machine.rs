@@ -79,6 +79,14 @@ pub fn memory(pid: u32) -> Result<Memory> {
     Ok(Memory { resident: figure("VmRSS"), own: figure("RssAnon"), peak: figure("VmHWM") })
 }
 
+/// Resident memory of a process in MiB, with its share of the pages that others hold too.
+pub fn proportional(pid: u32) -> Result<f64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))
+        .with_context(|| format!("process {pid} is gone"))?;
+    let kib = field(&rollup, "Pss").trim_end_matches(" kB").trim();
+    Ok(kib.parse::<f64>()? / 1024.0)
+}
+
 /// Processor time of a process so far, in seconds, ended threads included.
 pub fn processor_seconds(pid: u32) -> Result<f64> {
     // The clock of the process, to the nanosecond: an idle service uses less than a tick of `/proc` in

@@ -12,6 +12,7 @@ mod prompt_agent;
 mod requests;
 mod start;
 mod stream;
+mod terminal;
 mod tls;
 
 use crate::plan::Plan;
@@ -34,6 +35,7 @@ pub const MEASURES: &[(&str, Measure)] = &[
     ("logs", logs::measure),
     ("conversations", conversations::measure),
     ("stream", stream::measure),
+    ("terminal", terminal::measure),
     ("cycles", cycles::measure),
     ("page", page::measure),
 ];

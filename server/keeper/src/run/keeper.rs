@@ -5,6 +5,7 @@
 mod conversation;
 
 use super::agent::{Agent, End};
+use super::allowance::Allowance;
 use super::client::{Client, STALL_LIMIT};
 use super::machine;
 use super::publish::Published;
@@ -65,6 +66,7 @@ pub(super) struct Keeper {
     /// Bytes that wait until the agent reads them.
     to_agent: Vec<u8>,
     counters: Counters,
+    allowance: Allowance,
     buffer: Vec<u8>,
     /// The screen may have changed since the last frame.
     dirty: bool,
@@ -91,6 +93,7 @@ impl Keeper {
             clients: Vec::new(),
             to_agent: Vec::new(),
             counters: Counters::default(),
+            allowance: Allowance::new(Instant::now(), machine::processor_time()),
             buffer: vec![0; 64 << 10],
             dirty: true,
             last_frame: None,
@@ -157,7 +160,9 @@ impl Keeper {
     fn wait(&self, now: Instant) -> Result<(Vec<PollFlags>, bool, PollFlags, bool), Errno> {
         let mut terminal = PollFlags::empty();
         if self.terminal_open {
-            terminal |= PollFlags::IN;
+            if self.pauses_until(now).is_none() {
+                terminal |= PollFlags::IN;
+            }
             if !self.to_agent.is_empty() {
                 terminal |= PollFlags::OUT;
             }
@@ -177,7 +182,7 @@ impl Keeper {
         if self.terminal_open {
             polled.push(PollFd::new(&self.parts.master, terminal));
         }
-        let left = self.next_timer().map(|at| at.saturating_duration_since(now));
+        let left = self.next_timer(now).map(|at| at.saturating_duration_since(now));
         let left = left.map(|left| Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: left.subsec_nanos().into(),
@@ -190,7 +195,7 @@ impl Keeper {
         Ok((clients, !at(1).is_empty(), at(last), !at(0).is_empty()))
     }
 
-    fn next_timer(&self) -> Option<Instant> {
+    fn next_timer(&self, now: Instant) -> Option<Instant> {
         let stop = self.stop.as_ref().filter(|_| self.ended.is_none());
         let clients = self.clients.iter().map(Client::deadline);
         let frames = self.clients.iter().map(|client| {
@@ -201,11 +206,18 @@ impl Keeper {
         earliest(clients.chain(frames).chain([
             self.dirty.then(|| self.last_frame.map_or_else(Instant::now, |last| last + FRAME)),
             self.emulator.deadline(),
+            self.pauses_until(now),
             stop.and_then(|stop| stop.second_interrupt),
             stop.and_then(|stop| stop.kill),
             self.final_until,
             self.ended.filter(|_| self.final_until.is_none()).map(|(at, _)| at + LAST_OUTPUT),
         ]))
+    }
+
+    /// Until when a flood is not read. The last output of an agent that ended is read at once.
+    fn pauses_until(&self, now: Instant) -> Option<Instant> {
+        let reads_all = !self.terminal_open || self.ended.is_some();
+        self.allowance.pauses_until().filter(|until| !reads_all && *until > now)
     }
 
     fn collect(&mut self, now: Instant) {
@@ -242,6 +254,7 @@ impl Keeper {
             self.to_agent.extend(replies);
         }
         self.write_input();
+        self.allowance.settle(now, machine::processor_time());
     }
 
     fn write_input(&mut self) {

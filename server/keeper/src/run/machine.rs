@@ -3,7 +3,7 @@
 use crate::screen::Size;
 use rustix::termios::Winsize;
 use std::os::fd::OwnedFd;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use svc_shared::Timestamp;
 
 /// The end of the terminal that the agent gets.
@@ -16,6 +16,12 @@ pub(super) struct Terminal {
 pub(super) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Processor time that this process, one thread, has used.
+pub(super) fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default()
 }
 
 /// Size of a terminal as the kernel takes it.
