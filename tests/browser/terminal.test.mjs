@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
+import { wrongCells } from './cells.mjs';
 import { launch, tab } from './harness.mjs';
 import { part, person } from './person.mjs';
 import { world } from './world.mjs';
@@ -34,41 +35,8 @@ async function open() {
 
 test('every cell of the service stands in its column of the page', async () => {
   const { page, complaints } = await open();
-  const wrong = await page.evaluate((live) => {
-    const screen = document.querySelector(`${live} .term-screen`);
-    const { left, width } = screen.getBoundingClientRect();
-    const sample = SAMPLES.terminal.live;
-    const column = width / sample.cols;
-    const wrong = [];
-    for (const { y, runs } of sample.rows_changed) {
-      const row = screen.querySelector(`[data-y="${y}"]`);
-      const text = runs.map(({ t }) => t).join('');
-      if (row.textContent !== text) wrong.push([y, row.textContent, text]);
-      // Where each character begins on the page, and where the service has it.
-      const walker = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
-      const at = [];
-      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        let offset = 0;
-        for (const c of node.data) {
-          const range = document.createRange();
-          range.setStart(node, offset);
-          range.setEnd(node, (offset += c.length));
-          at.push((range.getBoundingClientRect().left - left) / column);
-        }
-      }
-      let x = 0;
-      let n = 0;
-      for (const { t, w } of runs) {
-        const each = w / [...t].length;
-        for (const c of t) {
-          if (Math.abs(at[n] - x) > 0.35) wrong.push([y, c, at[n], x]);
-          x += each;
-          n += 1;
-        }
-      }
-    }
-    return wrong;
-  }, LIVE);
+  const sample = await page.evaluate(() => SAMPLES.terminal.live);
+  const wrong = await page.evaluate(wrongCells, LIVE, sample);
   assert.deepEqual(wrong, []);
   await page.close();
   assert.deepEqual(complaints, []);

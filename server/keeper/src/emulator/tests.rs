@@ -352,3 +352,58 @@ proptest! {
         prop_assert_eq!(&texts(&mut emulator)[0], "plain");
     }
 }
+
+/// Real programs on a terminal of 80 × 24, and where another emulator draws something else.
+const RECORDINGS: &[(&str, &[u8])] = &[
+    ("vim", include_bytes!("../../../../tests/recordings/vim.bytes")),
+    ("less", include_bytes!("../../../../tests/recordings/less.bytes")),
+    ("nano", include_bytes!("../../../../tests/recordings/nano.bytes")),
+    ("htop", include_bytes!("../../../../tests/recordings/htop.bytes")),
+    ("tmux", include_bytes!("../../../../tests/recordings/tmux.bytes")),
+];
+
+/// The screen is compared after every piece: what a program draws last hides earlier faults.
+#[test]
+fn h54_two_other_emulators_draw_what_real_programs_show() {
+    let mut differing = Vec::new();
+    for (name, bytes) in RECORDINGS {
+        let mut ours = Emulator::new(Size::clamped(80, 24), 100);
+        let mut vt100 = vt100::Parser::default();
+        let (rows, columns) = (std::num::NonZeroU16::new(24), std::num::NonZeroU16::new(80));
+        vt100.screen_mut().set_size(rows.unwrap(), columns.unwrap());
+        let mut avt = avt::Terminal::new(80, 24).unwrap();
+        let mut text = Vec::new();
+        for piece in bytes.chunks(64) {
+            ours.feed(piece, Instant::now());
+            vt100.process(piece);
+            // Characters that are cut wait for their rest.
+            text.extend_from_slice(piece);
+            let whole = std::str::from_utf8(&text).map_or_else(|e| e.valid_up_to(), str::len);
+            avt.feed(std::str::from_utf8(&text[..whole]).unwrap().chars());
+            text.drain(..whole);
+            let drawn = texts(&mut ours);
+            let of_vt100: Vec<String> =
+                vt100.screen().rows(0, 80).map(|row| row.trim_end().to_owned()).collect();
+            let of_avt: Vec<String> = avt
+                .screen()
+                .visible_lines()
+                .map(|line| line.text().trim_end().to_owned())
+                .collect();
+            for (other, theirs) in [("vt100", of_vt100), ("avt", of_avt)] {
+                if drawn != theirs {
+                    let rows = drawn.iter().zip(&theirs).enumerate();
+                    let row = rows
+                        .filter(|(_, (a, b))| a != b)
+                        .map(|(y, (a, b))| format!("{y}: {a:?} / {b:?}"));
+                    differing.push((*name, other, row.collect::<Vec<_>>()));
+                }
+            }
+        }
+    }
+    assert!(
+        differing.is_empty(),
+        "{} differ: {:#?}",
+        differing.len(),
+        differing.iter().take(4).collect::<Vec<_>>()
+    );
+}
