@@ -147,6 +147,10 @@ impl Round<'_> {
             self.stage.inflict(step.fault).await;
         };
         let (outcomes, ()) = join(join_all(deeds), fault).await;
+        for id in std::mem::take(&mut self.stage.lost) {
+            self.books.give_up(&id);
+            self.newest.retain(|_, newest| *newest != id);
+        }
         for (deed, outcome) in asked.into_iter().zip(outcomes) {
             match outcome {
                 Outcome::Done(id) => {
@@ -154,8 +158,14 @@ impl Round<'_> {
                     self.newest.insert(deed.project, id);
                     self.stage.count("deeds done");
                 }
-                Outcome::Gone => self.stage.count("records forgotten"),
+                Outcome::Gone => {
+                    self.newest.remove(&deed.project);
+                    self.stage.count("records forgotten");
+                }
                 Outcome::Refused(why) => {
+                    if why == "unknown_instance" {
+                        self.newest.remove(&deed.project);
+                    }
                     self.stage.count("deeds refused");
                     *self.refused.entry(why).or_default() += 1;
                 }

@@ -1,7 +1,7 @@
 //! One deed, done by a client or by a command, and what came of it.
 
 use crate::harness::{Client, World};
-use crate::plan::{By, Deed, What};
+use crate::plan::{By, Deed, What, is_session};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -38,6 +38,11 @@ pub async fn perform(deed: Deed, means: Means<'_>) -> Outcome {
         By::Http => by_http(Deed { what, ..deed }, &means).await,
         By::Command => by_command(Deed { what, ..deed }, &means).await,
     };
+    // A start is another session each time: one that is there is resumed instead.
+    let goes_on = is_session(&means.project) && means.newest.is_some();
+    if deed.what == What::Start && goes_on {
+        return act(What::Resume).await;
+    }
     if deed.what == What::Restart {
         act(What::Stop).await;
         return act(What::Resume).await;
@@ -53,7 +58,7 @@ async fn by_http(deed: Deed, means: &Means<'_>) -> Outcome {
     let request = match deed.what {
         What::Start => client
             .request(Method::POST, &format!("/api/v1/instances{wait}"))
-            .json(&json!({ "project": name })),
+            .json(&json!({ "project": name, "mode": mode(name) })),
         What::Resume | What::Restart => {
             client.request(Method::POST, &format!("/api/v1/instances/{reference}/resume"))
         }
@@ -77,8 +82,8 @@ async fn by_command(deed: Deed, means: &Means<'_>) -> Outcome {
     let name = means.project.as_str();
     let reference = means.newest.as_deref().unwrap_or(name);
     let args: Vec<&str> = match deed.what {
-        What::Start if deed.waits => vec!["start", name, "--wait", "--json"],
-        What::Start => vec!["start", name, "--json"],
+        What::Start if deed.waits => vec!["start", name, "--mode", mode(name), "--wait", "--json"],
+        What::Start => vec!["start", name, "--mode", mode(name), "--json"],
         What::Resume | What::Restart => vec!["resume", reference, "--json"],
         What::Stop => vec!["stop", reference, "--json"],
         What::Forget => vec!["forget", reference, "--json"],
@@ -100,6 +105,11 @@ async fn by_command(deed: Deed, means: &Means<'_>) -> Outcome {
         (Some(0), Ok(answer)) => named(deed, &answer),
         (Some(code), _) => Outcome::Refused(format!("exit code {code}")),
     }
+}
+
+/// What is launched in a project.
+fn mode(project: &str) -> &'static str {
+    if is_session(project) { "pty" } else { "standard" }
 }
 
 fn named(deed: Deed, answer: &Value) -> Outcome {

@@ -4,7 +4,7 @@ use crate::harness::{
     Clock, Process, Server, SmallDisk, Start, Witness, World, gone, hunt_launcher, limit,
     open_descriptors, within,
 };
-use crate::plan::{Family, Fault, PROJECTS};
+use crate::plan::{Family, Fault, PROJECTS, is_session};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -38,6 +38,8 @@ pub struct Stage<'w> {
     pub counts: BTreeMap<&'static str, u64>,
     /// What could not be tried here, and why.
     pub missing: BTreeSet<&'static str>,
+    /// Records that were taken away.
+    pub lost: Vec<String>,
 }
 
 impl<'w> Stage<'w> {
@@ -59,6 +61,7 @@ impl<'w> Stage<'w> {
             harmed: BTreeSet::new(),
             counts: BTreeMap::new(),
             missing: BTreeSet::new(),
+            lost: Vec::new(),
         };
         if matches!(family, Family::Disk | Family::Mixed) {
             stage.disk = SmallDisk::at(&world.state, 100);
@@ -221,8 +224,67 @@ impl<'w> Stage<'w> {
                 self.service(Signal::CONT);
             }
             Fault::SeveralServices => self.several_services().await,
+            Fault::KillKeeper => self.kill_keeper().await,
+            Fault::FreezeKeeper(pause) => {
+                if let Some(keeper) = self.world.keepers().into_iter().next() {
+                    self.freeze_for(&keeper, pause).await;
+                    self.count("keepers frozen");
+                }
+            }
+            Fault::OrphanKeeper => self.orphan_keeper().await,
             Fault::Heal => self.heal(),
         }
+    }
+
+    /// Any keeper; its agent loses its terminal.
+    async fn kill_keeper(&mut self) {
+        if let Some(keeper) = self.world.keepers().into_iter().next() {
+            // Which project it belongs to is not in its command line.
+            self.harmed.extend(sessions());
+            keeper.signal(Signal::KILL);
+            gone(&keeper).await;
+            self.count("keepers killed");
+        }
+    }
+
+    /// Takes the record of a running session away; the keeper without one is listed and ended.
+    async fn orphan_keeper(&mut self) {
+        if self.is_ill() {
+            return;
+        }
+        let rows = self.world.rows().await.into_iter();
+        let Some(row) = rows
+            .filter(|row| row.resume_mode == "pty")
+            .find(|row| row.status == "running" && row.pid.is_some())
+        else {
+            return;
+        };
+        self.kill_service().await;
+        let id = &row.instance_id;
+        let delete =
+            format!("DELETE FROM bridges WHERE instance_id = '{id}' AND status = 'running'");
+        // A command may hold the registry, or have ended the record: then nothing is lost.
+        if self.world.sql(&delete).await.is_ok_and(|rows| rows > 0) {
+            self.lost.push(id.clone());
+            let agent = row.pid.and_then(|pid| i32::try_from(pid).ok());
+            let listed = self.world.cli(&["keepers", "--json"]).await.ok();
+            let listed: serde_json::Value =
+                serde_json::from_str(&listed.stdout).expect("a list of keepers");
+            let all = listed.as_array().expect("a list");
+            for keeper in all.iter().filter(|keeper| keeper["instance_id"] == id.as_str()) {
+                let pid = keeper["keeper_pid"].to_string();
+                // It counts as an orphan only when its project has no record at all.
+                let forced = (keeper["orphan"] == false).then_some("--force");
+                let args = ["keepers", "--kill", &pid].into_iter().chain(forced);
+                self.world.cli(&args.collect::<Vec<_>>()).await.ok();
+                self.count("orphans ended");
+            }
+            let session = self.world.sessions().into_iter().find(|one| Some(one.pid) == agent);
+            if let Some(session) = session {
+                gone(&session).await;
+            }
+        }
+        self.serve().await;
     }
 
     /// A launcher of this world, caught in its few milliseconds.
@@ -410,6 +472,11 @@ impl Drop for Stage<'_> {
             let _ = keeper.wait();
         }
     }
+}
+
+/// The projects with Interactive Sessions.
+fn sessions() -> impl Iterator<Item = usize> {
+    (0..PROJECTS.len()).filter(|project| is_session(PROJECTS[*project].0))
 }
 
 /// Lazily: what is open in it stays open.

@@ -26,11 +26,13 @@ pub enum Family {
     Descriptors,
     /// More than one service on one state.
     Second,
+    /// Keepers of Interactive Sessions die, are stopped for a while, or lose their record.
+    Keepers,
     Mixed,
 }
 
 impl Family {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Kill,
         Self::Agents,
         Self::Freeze,
@@ -40,6 +42,7 @@ impl Family {
         Self::Watch,
         Self::Descriptors,
         Self::Second,
+        Self::Keepers,
         Self::Mixed,
     ];
 
@@ -54,6 +57,7 @@ impl Family {
             Self::Watch => "watch",
             Self::Descriptors => "descriptors",
             Self::Second => "second",
+            Self::Keepers => "keepers",
             Self::Mixed => "mixed",
         }
     }
@@ -114,6 +118,12 @@ impl Family {
                 1 => Fault::SecondOfFrozen(pause),
                 _ => Fault::SecondService,
             },
+            Self::Keepers => match dice.roll(8) {
+                0..=2 => Fault::KillKeeper,
+                3 | 4 => Fault::FreezeKeeper(pause),
+                5 => Fault::OrphanKeeper,
+                _ => Fault::KillService { stays_down: false },
+            },
             Self::Mixed => {
                 let any = [
                     Self::Kill,
@@ -124,6 +134,7 @@ impl Family {
                     Self::Clock,
                     Self::Descriptors,
                     Self::Second,
+                    Self::Keepers,
                 ];
                 dice.pick(&any).fault(dice)
             }
@@ -164,6 +175,12 @@ pub enum Fault {
     /// So many more than are open.
     FewDescriptors(u64),
     SecondService,
+    /// The keeper of a session, and its agent is hung up.
+    KillKeeper,
+    /// A keeper is stopped for so many milliseconds.
+    FreezeKeeper(u64),
+    /// The record of a session is lost; its keeper is then found and ended by the command.
+    OrphanKeeper,
     /// While the first is stopped for so many milliseconds.
     SecondOfFrozen(u64),
     /// The service dies and several are started.
@@ -210,7 +227,7 @@ pub struct Step {
 }
 
 /// The projects of every round: name and knobs of the agent in it.
-pub const PROJECTS: [(&str, &str); 7] = [
+pub const PROJECTS: [(&str, &str); 9] = [
     ("plain", "{}"),
     ("quiet", "{}"),
     ("slow", r#"{"ready_ms":200}"#),
@@ -218,7 +235,14 @@ pub const PROJECTS: [(&str, &str); 7] = [
     ("deaf", r#"{"ignore_sigint":true}"#),
     ("never", r#"{"ready":"never"}"#),
     ("fails", r#"{"exit_after_ready_ms":80}"#),
+    ("session", "{}"),
+    ("session-slow", r#"{"ready_ms":200}"#),
 ];
+
+/// Whether what is launched in this project is an Interactive Session.
+pub fn is_session(project: &str) -> bool {
+    project.starts_with("session")
+}
 
 /// Those that end without anybody's doing.
 pub const FRAIL: &str = "fails";
@@ -226,8 +250,8 @@ pub const FRAIL: &str = "fails";
 fn project(dice: &mut Dice) -> usize {
     // Most of the time the plain ones: there a race is closest.
     match dice.roll(4) {
-        0 => dice.pick(&[0, 1, 2, 3, 4, 5, 6]).to_owned(),
-        _ => dice.pick(&[0, 1, 2]).to_owned(),
+        0 => dice.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 8]).to_owned(),
+        _ => dice.pick(&[0, 1, 2, 7]).to_owned(),
     }
 }
 
@@ -263,6 +287,10 @@ impl Plan {
         let family = only.unwrap_or(Family::ALL[turn]);
         let step = |number: usize| {
             let mut deeds: Vec<Deed> = (0..1 + dice.roll(3)).map(|_| deed(&mut dice)).collect();
+            if family == Family::Keepers {
+                let (by, project) = (By::Http, *dice.pick(&[7, 8]));
+                deeds.push(Deed { by, what: What::Start, project, waits: true });
+            }
             let mut after_ms = dice.roll(SPREAD_MS);
             let fault = if dice.roll(8) == 0 { Fault::None } else { family.fault(&mut dice) };
             if matches!(fault, Fault::KillLauncher | Fault::FreezeLauncher(_)) {

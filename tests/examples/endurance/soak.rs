@@ -6,6 +6,7 @@ mod crowd;
 
 use crate::arguments;
 use crate::harness::{Books, Client, Dice, Row, Server, World};
+use crate::plan::is_session;
 use crate::vitals::{Vitals, log_sets};
 use futures_util::StreamExt;
 use futures_util::stream::iter;
@@ -84,8 +85,7 @@ pub async fn run(arguments: &arguments::Soak) {
         "instance_defaults": { "max_bridges": arguments.bridges + 1 },
         "logs": { "retention_max_files": LOG_SETS },
     })));
-    let projects: Vec<String> =
-        (0..arguments.bridges).map(|number| format!("p{number:03}")).collect();
+    let projects: Vec<String> = (0..arguments.bridges).map(project).collect();
     let mut dice = Dice::new(arguments.seed);
     for name in &projects {
         std::fs::create_dir(world.projects.join(name)).unwrap();
@@ -148,6 +148,11 @@ pub async fn run(arguments: &arguments::Soak) {
     no_growth(arguments.time, &samples);
 }
 
+/// In every eighth project Interactive Sessions run, with a keeper each.
+fn project(number: usize) -> String {
+    if number % 8 == 7 { format!("session-{number:03}") } else { format!("p{number:03}") }
+}
+
 /// How the agent of one project behaves.
 fn knobs(dice: &mut Dice) -> Value {
     let chatter = 20 + dice.roll(400);
@@ -164,7 +169,13 @@ fn knobs(dice: &mut Dice) -> Value {
 /// Takes every path once, so that first use does not count as growth.
 async fn warm_up(server: &Server<'_>, projects: &[String]) {
     let once = async |name: &String| {
-        let row = server.client.launch(name).await.expect(201).instance();
+        let launched = if is_session(name) {
+            let body = json!({ "project": name, "mode": "pty" });
+            server.client.post_json("/api/v1/instances", &body).await
+        } else {
+            server.client.launch(name).await
+        };
+        let row = launched.expect(201).instance();
         let id = row.instance_id.as_str();
         server.client.stop(id).await.expect(200);
         server.client.post(&format!("/api/instances/{id}/forget")).await.expect(200);

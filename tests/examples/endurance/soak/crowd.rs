@@ -140,14 +140,26 @@ async fn murderer(scene: Arc<Scene>, mut dice: Dice) {
     let busy = Busy::begin();
     while scene.is_churning() {
         let world = Arc::clone(&scene.world);
-        let bridges = tokio::task::spawn_blocking(move || world.bridges()).await.unwrap();
+        let (of_agents, kind) = match dice.roll(6) {
+            0 => (false, "keepers killed"),
+            _ => (true, "agents killed"),
+        };
+        let victims = move || {
+            if !of_agents {
+                return world.keepers();
+            }
+            let mut all = world.bridges();
+            all.extend(world.sessions());
+            all
+        };
+        let bridges = tokio::task::spawn_blocking(victims).await.unwrap();
         if !bridges.is_empty() {
             let victim = dice.pick(&bridges);
             let project = victim.cwd.as_ref().and_then(|cwd| cwd.file_name());
             let project = project.map(|name| name.to_string_lossy().into_owned());
             scene.harmed.lock().unwrap().extend(project);
             victim.signal(rustix::process::Signal::KILL);
-            scene.count("agents killed");
+            scene.count(kind);
         }
         breathe(&mut dice, 1500).await;
     }

@@ -7,6 +7,8 @@ use std::fs;
 
 /// The line without which no bridge may be called running (agent 2.1.197).
 const READY: &str = "[bridge:work] Starting poll loop";
+/// The same for an Interactive Session.
+const CONNECTED: &str = "[remote-bridge] Created session ";
 
 /// Records that somebody was told about.
 #[derive(Debug, Default)]
@@ -45,7 +47,7 @@ impl Books {
         let lost: Vec<_> = due.filter(|id| !known.contains(id)).collect();
         assert!(lost.is_empty(), "records that were promised are gone: {lost:?}");
         let mut starts: BTreeMap<String, u64> = BTreeMap::new();
-        for call in world.calls().iter().filter(|call| call["argv"][0] == "remote-control") {
+        for call in world.calls().iter().filter(|call| is_launch(call)) {
             *starts.entry(debug_file(call)).or_default() += 1;
         }
         let doubled: Vec<_> = starts.iter().filter(|(_, count)| **count > 1).collect();
@@ -60,6 +62,13 @@ impl Books {
         }
         Balance { rows: rows.len(), generations, ran }
     }
+}
+
+/// Whether a call of the agent started a bridge or an Interactive Session.
+fn is_launch(call: &Value) -> bool {
+    let argv = call["argv"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let starts = argv.first().is_some_and(|word| word == "remote-control");
+    starts || argv.iter().any(|word| word == "--remote-control")
 }
 
 fn debug_file(call: &Value) -> String {
@@ -77,7 +86,10 @@ fn is_honest(world: &World, row: &Row) -> bool {
     let stem = row.log_stem.as_deref().unwrap_or_default();
     let log = world.state_dir().join("logs").join(format!("{stem}.log"));
     match fs::read(&log) {
-        Ok(text) => String::from_utf8_lossy(&text).contains(READY),
+        Ok(text) => {
+            let proof = if row.resume_mode == "pty" { CONNECTED } else { READY };
+            String::from_utf8_lossy(&text).contains(proof)
+        }
         // The logs of an ended one go with their retention, at once where the clock says so.
         Err(error) => error.kind() == std::io::ErrorKind::NotFound && row.status != "running",
     }

@@ -46,8 +46,10 @@ impl World {
     }
 
     async fn disagreements(&self) -> Result<Invariants, Vec<String>> {
-        let (rows, bridges) = (self.rows().await, self.bridges());
+        let (rows, mut bridges) = (self.rows().await, self.bridges());
         let mut wrong = Vec::new();
+        one_bridge_each(&bridges, &mut wrong);
+        bridges.extend(self.sessions());
         one_tree_each(&bridges, &mut wrong);
         records_have_processes(&rows, &bridges, &mut wrong);
         processes_have_records(&rows, &bridges, &mut wrong);
@@ -78,15 +80,20 @@ impl World {
     }
 }
 
-fn one_tree_each(bridges: &[Process], wrong: &mut Vec<String>) {
+fn one_bridge_each(bridges: &[Process], wrong: &mut Vec<String>) {
     let mut by_project: BTreeMap<_, Vec<i32>> = BTreeMap::new();
-    let mut by_launch: BTreeMap<_, Vec<i32>> = BTreeMap::new();
     for bridge in bridges {
         by_project.entry(bridge.cwd.clone()).or_default().push(bridge.pid);
-        by_launch.entry(bridge.launch_id.clone()).or_default().push(bridge.pid);
     }
     for (project, pids) in by_project.iter().filter(|(_, pids)| pids.len() > 1) {
         wrong.push(format!("{project:?} has several bridges: {pids:?}"));
+    }
+}
+
+fn one_tree_each(bridges: &[Process], wrong: &mut Vec<String>) {
+    let mut by_launch: BTreeMap<_, Vec<i32>> = BTreeMap::new();
+    for bridge in bridges {
+        by_launch.entry(bridge.launch_id.clone()).or_default().push(bridge.pid);
     }
     for (launch, pids) in by_launch.iter().filter(|(id, pids)| id.is_some() && pids.len() > 1) {
         wrong.push(format!("launch {launch:?} has several bridges: {pids:?}"));

@@ -18,6 +18,8 @@ pub struct Row {
     pub launch_id: Option<String>,
     pub exit_reason: Option<String>,
     pub log_stem: Option<String>,
+    /// `standard` or `pty`.
+    pub resume_mode: String,
     /// Whether this generation was announced as ready.
     pub was_announced: bool,
 }
@@ -31,7 +33,7 @@ impl Row {
 const ROWS: &str = "SELECT instance_id, project, status, generation, intentional_stop, bridge_pid, \
      bridge_start_ticks, bridge_boot_id, launch_id, exit_reason, log_stem, \
      EXISTS (SELECT 1 FROM announcements AS told WHERE told.instance_id = bridges.instance_id \
-     AND told.generation = bridges.generation AND told.event = 'ready') \
+     AND told.generation = bridges.generation AND told.event = 'ready'), resume_mode \
      FROM bridges ORDER BY number";
 
 impl World {
@@ -64,6 +66,7 @@ impl World {
                 exit_reason: row.get(9),
                 log_stem: row.get(10),
                 was_announced: row.get(11),
+                resume_mode: row.get(12),
             })
             .collect();
         database.close().await.expect("the database closes");

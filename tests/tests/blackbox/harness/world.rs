@@ -272,6 +272,25 @@ impl World {
         bridges
     }
 
+    /// The live agents of Interactive Sessions.
+    pub fn sessions(&self) -> Vec<Process> {
+        let mut sessions = self.processes();
+        sessions.retain(|process| {
+            process.argv.iter().any(|word| word == "--remote-control")
+                && process.argv.first().is_some_and(|program| program.ends_with("svc-agent-sim"))
+        });
+        let pids: Vec<i32> = sessions.iter().map(|session| session.pid).collect();
+        sessions.retain(|session| !pids.contains(&session.parent));
+        sessions
+    }
+
+    /// The live keepers of Interactive Sessions.
+    pub fn keepers(&self) -> Vec<Process> {
+        let mut keepers = self.processes();
+        keepers.retain(|process| process.argv.iter().any(|word| word == "__keeper__"));
+        keepers
+    }
+
     /// The live bridges of one project.
     pub fn bridges_of(&self, project: &str) -> Vec<Process> {
         let cwd = self.projects.join(project);
