@@ -79,7 +79,7 @@ pub fn memory(pid: u32) -> Result<Memory> {
     Ok(Memory { resident: figure("VmRSS"), own: figure("RssAnon"), peak: figure("VmHWM") })
 }
 
-/// Resident memory of a process in MiB, with its share of the pages that others hold too.
+/// Memory of a process in MiB; pages that others hold too count by share.
 pub fn proportional(pid: u32) -> Result<f64> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))
         .with_context(|| format!("process {pid} is gone"))?;

@@ -247,7 +247,7 @@ impl<'w> Stage<'w> {
         }
     }
 
-    /// Takes the record of a running session away; the keeper without one is listed and ended.
+    /// Takes a running session's record away; its keeper is listed and ended.
     async fn orphan_keeper(&mut self) {
         if self.is_ill() {
             return;

@@ -26,7 +26,7 @@ pub enum Family {
     Descriptors,
     /// More than one service on one state.
     Second,
-    /// Keepers of Interactive Sessions die, are stopped for a while, or lose their record.
+    /// Keepers of sessions die, are stopped for a while, or lose their record.
     Keepers,
     Mixed,
 }
@@ -179,7 +179,7 @@ pub enum Fault {
     KillKeeper,
     /// A keeper is stopped for so many milliseconds.
     FreezeKeeper(u64),
-    /// The record of a session is lost; its keeper is then found and ended by the command.
+    /// The record of a session is lost; the command finds and ends its keeper.
     OrphanKeeper,
     /// While the first is stopped for so many milliseconds.
     SecondOfFrozen(u64),

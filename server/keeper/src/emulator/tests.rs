@@ -353,7 +353,7 @@ proptest! {
     }
 }
 
-/// Real programs on a terminal of 80 × 24, and where another emulator draws something else.
+/// What real programs drew on a terminal of 80 × 24.
 const RECORDINGS: &[(&str, &[u8])] = &[
     ("vim", include_bytes!("../../../../tests/recordings/vim.bytes")),
     ("less", include_bytes!("../../../../tests/recordings/less.bytes")),
@@ -362,7 +362,7 @@ const RECORDINGS: &[(&str, &[u8])] = &[
     ("tmux", include_bytes!("../../../../tests/recordings/tmux.bytes")),
 ];
 
-/// The screen is compared after every piece: what a program draws last hides earlier faults.
+/// Compared after every piece: what a program draws last hides earlier faults.
 #[test]
 fn h54_two_other_emulators_draw_what_real_programs_show() {
     let mut differing = Vec::new();

@@ -27,7 +27,9 @@ impl Allowance {
         Self { left: BURST, owed: Duration::ZERO, since: now, used }
     }
 
-    /// Takes off what was used since the last call; `used` is all processor time so far.
+    /// Takes off what was used since the last call.
+    ///
+    /// `used` is all processor time so far.
     pub(super) fn settle(&mut self, now: Instant, used: Duration) {
         let earned = now.saturating_duration_since(self.since) * SHARE / 100;
         self.since = now;

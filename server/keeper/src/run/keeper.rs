@@ -214,7 +214,9 @@ impl Keeper {
         ]))
     }
 
-    /// Until when a flood is not read. The last output of an agent that ended is read at once.
+    /// Until when a flood is not read.
+    ///
+    /// The last output of an agent that ended is read at once.
     fn pauses_until(&self, now: Instant) -> Option<Instant> {
         let reads_all = !self.terminal_open || self.ended.is_some();
         self.allowance.pauses_until().filter(|until| !reads_all && *until > now)

@@ -1,4 +1,4 @@
-//! Live terminals: from what an agent writes to the frame of a viewer, and what keepers cost.
+//! Live terminals: from an agent's output to a viewer's frame; costs of keepers.
 
 use crate::http::word;
 use crate::machine::{memory, processor_seconds, proportional};
