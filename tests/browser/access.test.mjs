@@ -209,6 +209,12 @@ test('a lost connection, an ended sign-in, and a page that cannot start', async 
   const [{ instance_id: id }] = await machine.api('/api/instances');
   await go(`/ui/s/${id}`, part('log'));
   found.push(...(await look('session, offline')));
+  // Far enough from the next try of the page itself, which would take the button away.
+  await page.waitForFunction(
+    (where) => /next try in ([5-9]|1\d) s/.test(document.querySelector(where)?.textContent),
+    {},
+    part('offline-banner'),
+  );
   await wire.mend();
   await press(part('retry-now'));
   await gone(part('offline-banner'));
