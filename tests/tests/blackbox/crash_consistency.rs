@@ -10,14 +10,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use svc_skip::{NO_FAIL_POINTS, skip};
 
-const SPAWN_POINTS: [&str; 5] = [
+pub const SPAWN_POINTS: [&str; 5] = [
     "spawn.before_record",
     "spawn.after_record",
     "spawn.after_fork",
     "spawn.after_pid_saved",
     "spawn.after_exec",
 ];
-const STOP_POINTS: [&str; 5] = [
+pub const STOP_POINTS: [&str; 5] = [
     "stop.after_intent",
     "stop.after_term",
     "stop.after_exit",
@@ -170,7 +170,7 @@ async fn h98_a_command_interrupted_at_any_point_is_repaired_by_the_running_servi
 
 /// No deliberate end is a crash, and the history has each transition once.
 /// A second `spawned`, `ready` or `ended` would be one more than there are generations.
-async fn told_once(world: &World, point: &str) {
+pub async fn told_once(world: &World, point: &str) {
     let rows = world.rows().await;
     let crashes = rows.iter().filter(|row| row.status == "crashed").count();
     assert_eq!(crashes, 0, "{point}: {rows:?}");

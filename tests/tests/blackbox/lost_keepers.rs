@@ -94,7 +94,7 @@ async fn f67_damaged_records_of_keepers_lose_no_session_and_stop_no_other() {
 }
 
 #[tokio::test]
-async fn f66_a_keeper_of_another_release_is_marked_and_its_session_can_be_stopped() {
+async fn f66_h121_a_keeper_of_another_release_is_marked_and_its_session_can_be_stopped() {
     let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     let world = World::new();
     world.project("app");
@@ -118,7 +118,7 @@ async fn f66_a_keeper_of_another_release_is_marked_and_its_session_can_be_stoppe
 }
 
 #[tokio::test]
-async fn f66_a_service_of_the_same_release_takes_the_mark_away_again() {
+async fn f66_h121_a_service_of_the_same_release_takes_the_mark_away_again() {
     let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     let world = World::new();
     world.project("app");

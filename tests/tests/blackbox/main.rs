@@ -34,6 +34,7 @@ mod configuration;
 mod conversations;
 mod crash_consistency;
 mod crash_points;
+mod crash_sessions;
 mod demo;
 mod deps;
 mod devices;

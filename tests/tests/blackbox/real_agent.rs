@@ -98,6 +98,32 @@ async fn the_real_agent_is_reported_truthfully_and_fails_with_its_own_words() {
 }
 
 #[tokio::test]
+async fn f70_a_real_session_without_a_login_ends_in_its_true_reason() {
+    let world = World::new();
+    world.project("app");
+    let Some(agent) = Real::of(&world) else { skip!("{NO_AGENT}") };
+    let file = world.agent_config();
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    config["hasCompletedOnboarding"] = json!(true);
+    std::fs::write(&file, config.to_string()).unwrap();
+
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    let start = json!({ "project": "app", "mode": "pty" });
+    let ended = server.client.launch_with(start).await.expect(201).instance();
+    let failed = page.until_status("app", "error").await;
+    let reason = ended.exit_reason.map(|reason| reason.to_string());
+    assert_eq!(reason.as_deref(), Some("remote_control_unavailable"));
+    let detail = failed.error_detail.unwrap();
+    assert!(detail.contains("Remote Control requires a claude.ai subscription"), "{detail}");
+    assert_eq!((ended.bridge_pid, ended.keeper_pid), (None, None));
+    assert!(world.agree().await.bridges.is_empty());
+    let (code, _) = server.stop().await;
+    assert_eq!(code, Some(0));
+    drop(agent);
+}
+
+#[tokio::test]
 async fn jobs_of_the_real_agent_are_started_listed_stopped_and_removed() {
     let world = World::new();
     let app = world.project("app");
