@@ -16,6 +16,7 @@ const file = (path) => `${part('changes-file')}[data-path="${path}"]`;
 let machine, browser, page, complaints;
 let seen, go, press, says, gone, shot;
 let session, tree;
+const lines = Array.from({ length: 60 }, (_, at) => `const line${at + 1} = ${at + 1};`);
 
 before(async () => {
   machine = await world({ web: { git: true }, plain: {} });
@@ -25,7 +26,6 @@ before(async () => {
       env: machine.env,
     });
   mkdirSync(join(root, 'src/auth'), { recursive: true });
-  const lines = Array.from({ length: 60 }, (_, at) => `const line${at + 1} = ${at + 1};`);
   writeFileSync(join(root, 'src/auth/session.ts'), `${lines.join('\n')}\n`);
   writeFileSync(join(root, 'gone.txt'), 'bye\n');
   writeFileSync(join(root, '.gitignore'), '.claude/\n');
@@ -34,7 +34,7 @@ before(async () => {
   await machine.cli('start', 'web', '--mode', 'pty', '--spawn-mode', 'worktree', '--wait', '20');
   [session] = await machine.api('/api/instances');
   tree = join(root, '.claude/worktrees', session.worktree_name);
-  lines[3] = 'const line4 = "changed";';
+  lines[3] = 'const line4 = 44;';
   lines.splice(49, 1, 'const line50 = now();', `const key = "${SECRET}";`);
   writeFileSync(join(tree, 'src/auth/session.ts'), `${lines.join('\n')}\n`);
   writeFileSync(join(tree, 'notes of mine.txt'), 'one\ntwo\n');
@@ -69,7 +69,45 @@ test('the files of a session are listed, and one shows its changed lines', async
   assert.deepEqual(numbers, ['4', '50', '51']);
   assert.equal((await text('main')).includes(SECRET), false);
   await says(part('changes-masked'), '1 line holds a value');
+  // The words that differ are marked, beside the sign in front of the line.
+  assert.deepEqual(await page.$$eval('.diff .minus u', (all) => all.map((u) => u.textContent)), ['4', '50']);
+  assert.deepEqual(await page.$$eval('.diff .plus u', (all) => all.map((u) => u.textContent)), ['44', 'now()']);
   await shot('changes-desk');
+  await press(part('changes-hide-same'));
+  await until(async () => (await page.$$('.diff tr')).length > 60);
+  await press(part('changes-hide-same'));
+  await until(async () => (await page.$$('.diff tr')).length < 30);
+  await press(part('changes-beside'));
+  await seen('.diff-beside');
+  const beside = await page.$$eval('.diff-beside tr', (rows) =>
+    rows.map((row) => [...row.querySelectorAll('.text')].map((cell) => cell.textContent)),
+  );
+  assert.ok(beside.some(([old, now]) => old === '−const line4 = 4;' && now === '+const line4 = 44;'));
+  await shot('changes-beside-desk');
+  await page.setViewport({ width: 800, height: 900 });
+  await gone('.diff-beside');
+  await page.setViewport({ width: 1440, height: 900 });
+  await page.reload({ waitUntil: 'load' });
+  await seen('.diff-beside');
+  await press(part('changes-unified'));
+  await gone('.diff-beside');
+  await browser.defaultBrowserContext().overridePermissions(machine.url, ['clipboard-read', 'clipboard-sanitized-write']);
+  await press(part('copy-patch'));
+  let patch;
+  await until(async () => (patch = await page.evaluate(() => navigator.clipboard.readText())) !== '');
+  assert.match(patch, /^--- a\/src\/auth\/session.ts\n\+\+\+ b\/src\/auth\/session.ts\n@@ -1,7 \+1,7 @@\n const line1/);
+  assert.equal(patch.includes(SECRET), false);
+  await says(part('changes-viewed'), '0 of 4 viewed');
+  await page.focus(file('src/auth/session.ts'));
+  await page.keyboard.press('v');
+  await says(part('changes-viewed'), '1 of 4 viewed');
+  await page.reload({ waitUntil: 'load' });
+  await says(part('changes-viewed'), '1 of 4 viewed');
+  assert.equal(await page.$eval(part('viewed'), (box) => box.checked), true);
+  writeFileSync(join(tree, 'src/auth/session.ts'), `${[...lines, 'more'].join('\n')}\n`);
+  await seen(part('changes-old'));
+  await press(part('changes-reload'));
+  await says(part('changes-viewed'), '0 of 4 viewed');
   await press(part('change-next'));
   assert.equal(await page.evaluate(() => document.activeElement.className), 'changes-part');
   await page.focus(file('src/auth/session.ts'));

@@ -4,6 +4,7 @@ pub mod agent_config;
 pub mod basics;
 pub mod bulk;
 pub mod cause;
+pub mod changed_words;
 pub mod changes;
 pub mod direct;
 pub mod external;
@@ -42,6 +43,7 @@ pub mod talk;
 pub mod terminal;
 pub mod time;
 pub mod usage;
+pub mod viewed;
 pub mod window;
 pub mod wire;
 

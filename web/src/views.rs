@@ -10,6 +10,7 @@ pub mod agent_sign_in;
 pub mod bulk;
 mod bulk_trust;
 pub mod cause;
+mod changed_file;
 pub mod changes;
 pub mod clone;
 pub mod conversation;

@@ -36,9 +36,9 @@ pub(crate) const ERASED: &str = "--cfg erase_components";
 /// The page's module may not grow beyond this when compressed by brotli, in bytes.
 ///
 /// What a person waits for decides (`cargo xtask times`); this only makes growth a decision.
-const MODULE_LIMIT: u64 = 970 * 1000;
+const MODULE_LIMIT: u64 = 1000 * 1000;
 /// Largest sum of what the first load of the page fetches, compressed.
-const LOAD_LIMIT: u64 = 1040 * 1000;
+const LOAD_LIMIT: u64 = 1070 * 1000;
 /// Largest HTML document of the page, before compression.
 const HTML_LIMIT: u64 = 20 * 1024;
 /// From this size on the build warns about the module.

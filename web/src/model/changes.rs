@@ -105,13 +105,19 @@ pub fn numbered(part: &ChangedPart) -> Vec<NumberedLine> {
     part.lines.iter().map(line).collect()
 }
 
+/// Unchanged lines around a change.
+pub const AROUND: u64 = 3;
+/// The same while unchanged lines are shown; the service gives no more.
+pub const FAR_AROUND: u64 = 50;
+
 /// The path of a file's lines below the path of the list.
 #[must_use]
-pub fn file_path(list: &str, file: &str, from: u64) -> String {
+pub fn file_path(list: &str, file: &str, around: u64, from: u64) -> String {
     let path = svc_shared::paths::segment(file);
+    let own = format!("path={path}&context={around}&from={from}");
     match list.split_once('?') {
-        Some((list, query)) => format!("{list}/file?{query}&path={path}&from={from}"),
-        None => format!("{list}/file?path={path}&from={from}"),
+        Some((list, query)) => format!("{list}/file?{query}&{own}"),
+        None => format!("{list}/file?{own}"),
     }
 }
 
@@ -167,10 +173,13 @@ mod tests {
 
     #[test]
     fn the_path_of_a_file_keeps_the_worktree_of_its_list() {
-        assert_eq!(file_path("/api/x/changes", "a b", 0), "/api/x/changes/file?path=a%20b&from=0");
         assert_eq!(
-            file_path("/api/x/changes?worktree=w", "a", 9),
-            "/api/x/changes/file?worktree=w&path=a&from=9"
+            file_path("/api/x/changes", "a b", AROUND, 0),
+            "/api/x/changes/file?path=a%20b&context=3&from=0"
+        );
+        assert_eq!(
+            file_path("/api/x/changes?worktree=w", "a", FAR_AROUND, 9),
+            "/api/x/changes/file?worktree=w&path=a&context=50&from=9"
         );
     }
 }

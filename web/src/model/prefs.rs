@@ -15,6 +15,8 @@ pub const THEME: &str = "theme";
 pub const DENSITY: &str = "density";
 /// Zone of times: `host`, `utc`, anything else is that of the browser.
 pub const ZONE: &str = "zone";
+/// Changed lines: `side` is beside each other, anything else is below.
+pub const DIFF: &str = "diff";
 /// Names of favourite projects.
 pub const FAVOURITES: &str = "favourites";
 /// Names of cards that are put away, and of first steps that were taken.

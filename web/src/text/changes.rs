@@ -21,6 +21,22 @@ pub const ALL_FILES: &str = "All files";
 /// Button.
 pub const COPY_PATH: &str = "Copy path";
 /// Button.
+pub const COPY_PATCH: &str = "Copy patch";
+/// Why the patch cannot be copied yet.
+pub const NOT_WHOLE: &str = "Show the rest of the file first";
+/// Switch of a file.
+pub const VIEWED: &str = "Viewed";
+/// The two ways to show lines.
+pub const LAYOUT: &str = "Layout";
+/// One below the other.
+pub const UNIFIED: &str = "Unified";
+/// Beside each other.
+pub const BESIDE: &str = "Side by side";
+/// Switch.
+pub const HIDE_SAME: &str = "Hide unchanged";
+/// What the switch does when it is off.
+pub const HIDE_SAME_MEANS: &str = "Off: up to 50 unchanged lines around each change";
+/// Button.
 pub const NEXT: &str = "Next change";
 /// Button.
 pub const PREVIOUS: &str = "Previous change";
@@ -59,6 +75,12 @@ pub const NO_GIT: &str = "There is no git repository here, so there is nothing t
 #[must_use]
 pub fn count(files: usize) -> String {
     if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
+}
+
+/// How many of the files were viewed.
+#[must_use]
+pub fn viewed(done: usize, all: usize) -> String {
+    format!("{done} of {all} viewed")
 }
 
 /// What the changes are compared with.

@@ -45,7 +45,7 @@ pub const LETTERS: [(&str, &str); 16] = [
     ("]", "Next tab"),
 ];
 /// Keys and what they do. Letters work outside of text fields.
-pub const ALL: [(&str, &str); 17] = [
+pub const ALL: [(&str, &str); 18] = [
     ("Ctrl K", "Search or run a command"),
     ("/", "Search in this view"),
     ("g h", "Home"),
@@ -62,5 +62,6 @@ pub const ALL: [(&str, &str); 17] = [
     ("f Ctrl+Z", "Forget the row; undo it"),
     ("e y", "Log of the row; copy its id"),
     ("[ ]", "Previous and next tab"),
+    ("v", "Mark the changed file as viewed"),
     ("?", "This list"),
 ];

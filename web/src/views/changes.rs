@@ -1,34 +1,41 @@
 //! What changed where a session works: the files, and the lines of the chosen one.
 
 use crate::api;
-use crate::model::changes::{FileLines, Folder, file_path, folders, totals};
+use crate::browser;
+use crate::model::changes::{AROUND, FAR_AROUND, FileLines, Folder, file_path, folders, totals};
+use crate::model::prefs::{Change, DIFF, Prefs};
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::time;
+use crate::model::viewed;
 use crate::model::wire;
 use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
-use crate::parts::icon::{icon, symbol};
+use crate::parts::icon::icon;
 use crate::prefs;
 use crate::reactive::{dynamic, effect, live, memo};
 use crate::socket::{Heard, Socket};
 use crate::text::changes as words;
-use crate::views::copy::copy;
-use crate::views::diff::table;
+use crate::views::changed_file::changed_file;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
-use svc_shared::internal::changes::{ChangeKind, ChangedFile, Changes, ChangesNotice};
+use svc_shared::internal::changes::{ChangedFile, Changes, ChangesNotice};
 
 /// Query member that names the file.
-const FILE: &str = "file";
+pub(super) const FILE: &str = "file";
+/// Both versions beside each other.
+pub(super) const BESIDE: &str = "side";
+
+/// Where this tab keeps the marks of viewed files.
+const VIEWED: &str = "svc.viewed.";
 
 /// What came of a reading.
 #[derive(Debug, Clone, PartialEq)]
-enum Reading<T> {
+pub(super) enum Reading<T> {
     Under,
     Done(Arc<T>),
     Failed(Problem),
@@ -36,12 +43,16 @@ enum Reading<T> {
 
 /// Reads the list and one file of it.
 #[derive(Clone, Copy)]
-struct Reader {
+pub(super) struct Reader {
     path: StoredValue<String>,
     list: RwSignal<Reading<Changes>>,
     read_at: RwSignal<i64>,
-    file: RwSignal<Reading<FileLines>>,
-    chosen: Memo<String>,
+    pub(super) file: RwSignal<Reading<FileLines>>,
+    pub(super) chosen: Memo<String>,
+    /// Files that the person has marked.
+    viewed: RwSignal<Vec<String>>,
+    /// Unchanged lines far from a change are left out.
+    hides_same: RwSignal<bool>,
     /// Something changed since the list was read.
     is_old: RwSignal<bool>,
     /// Counts readings of files: an answer that comes late is not shown.
@@ -51,12 +62,16 @@ struct Reader {
 impl Reader {
     fn of(path: String) -> Self {
         let nav = nav();
+        let kept = browser::drafted(&format!("{VIEWED}{path}"));
+        let viewed = kept.and_then(|kept| wire::read(&kept).ok()).unwrap_or_default();
         Self {
             path: StoredValue::new(path),
             list: RwSignal::new(Reading::Under),
             read_at: RwSignal::new(0),
             file: RwSignal::new(Reading::Under),
             chosen: memo(move || nav.member(FILE)),
+            viewed: RwSignal::new(viewed),
+            hides_same: RwSignal::new(true),
             is_old: RwSignal::new(false),
             asked: StoredValue::new(0),
         }
@@ -78,13 +93,14 @@ impl Reader {
     }
 
     /// Reads the chosen file from its begin, or the lines after those that are there.
-    fn read_file(self, after: Option<Arc<FileLines>>) {
+    pub(super) fn read_file(self, after: Option<Arc<FileLines>>) {
         let chosen = self.chosen.get_untracked();
         if chosen.is_empty() {
             return;
         }
         let from = after.as_ref().and_then(|after| after.next_from).unwrap_or_default();
-        let path = file_path(&self.path.get_value(), &chosen, from);
+        let around = if self.hides_same.get_untracked() { AROUND } else { FAR_AROUND };
+        let path = file_path(&self.path.get_value(), &chosen, around, from);
         let own = self.asked.try_update_value(|asked| {
             *asked += 1;
             *asked
@@ -104,6 +120,28 @@ impl Reader {
                 (Err(problem), _) => Reading::Failed(problem),
             });
         });
+    }
+
+    /// The chosen file as the list has it.
+    pub(super) fn entry(self) -> Option<ChangedFile> {
+        let chosen = self.chosen.get();
+        self.list.with(|list| match list {
+            Reading::Done(found) => found.files.iter().find(|file| file.path == chosen).cloned(),
+            Reading::Under | Reading::Failed(_) => None,
+        })
+    }
+
+    /// Whether a file was viewed as it is now.
+    pub(super) fn has_viewed(self, file: &ChangedFile) -> bool {
+        self.viewed.with(|marks| viewed::has(marks, file))
+    }
+
+    /// Marks the chosen file as viewed, or takes the mark away.
+    pub(super) fn turn_viewed(self) {
+        let Some(file) = untrack(|| self.entry()) else { return };
+        self.viewed.update(|marks| viewed::turn(marks, &file));
+        let kept = self.viewed.with_untracked(wire::written);
+        browser::draft(&format!("{VIEWED}{}", self.path.get_value()), Some(&kept));
     }
 }
 
@@ -132,12 +170,26 @@ pub fn ChangesPanel(
     reader.reload();
     effect(move || {
         reader.chosen.track();
+        reader.hides_same.track();
         reader.file.set(Reading::Under);
         reader.read_file(None);
     });
     let has_file = memo(move || !reader.chosen.with(String::is_empty));
+    let keys = move |event: web_sys::KeyboardEvent| {
+        let is_plain = !event.ctrl_key() && !event.meta_key() && !event.alt_key();
+        if event.key() == "v" && is_plain && prefs::look(Prefs::are_letters_on) {
+            event.prevent_default();
+            reader.turn_viewed();
+        }
+    };
     view! {
-        <section class="card changes" class:has-file=has_file aria-label=words::LABEL data-testid="changes">
+        <section
+            class="card changes"
+            class:has-file=has_file
+            aria-label=words::LABEL
+            data-testid="changes"
+            on:keydown=keys
+        >
             {dynamic(move || match reader.list.get() {
                 Reading::Under => view! { <p class="log-empty" aria-busy="true">{words::LOADING}</p> }.into_any(),
                 Reading::Failed(problem) => failed(reader, &problem),
@@ -170,6 +222,11 @@ fn failed(reader: Reader, problem: &Problem) -> AnyView {
 #[component]
 fn Bar(reader: Reader, found: Arc<Changes>) -> impl IntoView {
     let (added, deleted) = totals(&found);
+    let all = Arc::clone(&found);
+    let viewed = move || {
+        let done = reader.viewed.with(|marks| viewed::count(marks, &all.files));
+        words::viewed(done, all.files.len())
+    };
     let at = move || {
         let at = reader.read_at.get();
         words::read_at(&time::clock(Timestamp::from_millis(at), prefs::zone(at)))
@@ -184,7 +241,9 @@ fn Bar(reader: Reader, found: Arc<Changes>) -> impl IntoView {
             {counts(Some(added), Some(deleted))}
             <span class="muted">{words::against(&found.base)}</span>
             <span class="end">
-                <span class="muted num">{dynamic(at)}</span>
+                <span class="muted num" data-testid="changes-viewed">{dynamic(viewed)}</span>
+                <Layout reader=reader />
+                <span class="muted num changes-at">{dynamic(at)}</span>
                 <button
                     type="button"
                     class=ButtonStyle::Ghost.class()
@@ -204,7 +263,43 @@ fn Bar(reader: Reader, found: Arc<Changes>) -> impl IntoView {
     }
 }
 
-fn counts(added: Option<u64>, deleted: Option<u64>) -> AnyView {
+/// How the lines are shown.
+#[component]
+fn Layout(reader: Reader) -> impl IntoView {
+    let page = page();
+    let is_beside = memo(move || page.prefs.with(|prefs| prefs.word(DIFF) == BESIDE));
+    let way = move |value: &'static str, label: &'static str, testid: &'static str| {
+        view! {
+            <button
+                type="button"
+                class=ButtonStyle::Ghost.class()
+                aria-pressed=live(move || (is_beside.get() == (value == BESIDE)).to_string())
+                data-testid=testid
+                on:click=move |_| page.prefs.change(Change::Word(DIFF, value))
+            >
+                {label}
+            </button>
+        }
+    };
+    view! {
+        <button
+            type="button"
+            class=ButtonStyle::Ghost.class()
+            aria-pressed=live(move || reader.hides_same.get().to_string())
+            title=words::HIDE_SAME_MEANS
+            data-testid="changes-hide-same"
+            on:click=move |_| reader.hides_same.update(|hides| *hides = !*hides)
+        >
+            {words::HIDE_SAME}
+        </button>
+        <span class="changes-layout only-desk" role="group" aria-label=words::LAYOUT>
+            {way("", words::UNIFIED, "changes-unified")}
+            {way(BESIDE, words::BESIDE, "changes-beside")}
+        </span>
+    }
+}
+
+pub(super) fn counts(added: Option<u64>, deleted: Option<u64>) -> AnyView {
     view! {
         <span class="num counts">
             {added.filter(|n| *n > 0).map(|n| view! { <span class="plus">{format!("+{n}")}</span> })}
@@ -233,14 +328,14 @@ fn body(reader: Reader, found: &Changes) -> AnyView {
             <nav class="changes-files" aria-label=words::FILES on:keydown=keys>
                 {folders(found).into_iter().map(|folder| one_folder(reader, folder)).collect_view()}
             </nav>
-            <div class="changes-diff">{dynamic(move || diff(reader))}</div>
+            <div class="changes-diff">{dynamic(move || changed_file(reader))}</div>
         </div>
     }
     .into_any()
 }
 
 /// Moves the focus among the elements of a selector.
-fn step(selector: &str, by: i32) {
+pub(super) fn step(selector: &str, by: i32) {
     let Ok(all) = document().query_selector_all(selector) else { return };
     let all: Vec<web_sys::HtmlElement> = (0..all.length())
         .filter_map(|at| wasm_bindgen::JsCast::dyn_into(all.get(at)?).ok())
@@ -280,6 +375,8 @@ fn one_file(reader: Reader, name: &str, file: &ChangedFile) -> AnyView {
         nav.set_query(&[(FILE, &path.get_value())], replace);
     };
     let kind = words::kind(file.kind.known());
+    let own = file.clone();
+    let is_viewed = memo(move || reader.has_viewed(&own));
     let title = file.old_path.as_deref().map(|old| words::was(&shown(old)));
     view! {
         <li>
@@ -295,110 +392,13 @@ fn one_file(reader: Reader, name: &str, file: &ChangedFile) -> AnyView {
                 <span class=format!("letter letter-{word}") aria-hidden="true">{letter}</span>
                 <span class="name"><bdi>{shown(name).into_owned()}</bdi></span>
                 <span class="sr-only">{word}</span>
+                {dynamic(move || is_viewed.get().then(|| view! {
+                    {icon("check", 16)} <span class="sr-only">{words::VIEWED}</span>
+                }))}
                 {kind.map(|kind| view! { <span class="muted">{kind}</span> })}
                 {counts(file.additions, file.deletions)}
             </button>
         </li>
-    }
-    .into_any()
-}
-
-/// The chosen file.
-fn diff(reader: Reader) -> AnyView {
-    let nav = nav();
-    let chosen = reader.chosen.get();
-    if chosen.is_empty() {
-        return view! { <p class="log-empty changes-choose">{words::CHOOSE}</p> }.into_any();
-    }
-    let back = move |_| nav.set_query(&[(FILE, "")], true);
-    let page = page();
-    let path = StoredValue::new(chosen);
-    let content = move || match reader.file.get() {
-        Reading::Under => {
-            view! { <p class="log-empty" aria-busy="true">{words::LOADING}</p> }.into_any()
-        }
-        Reading::Failed(problem) => {
-            let text = match problem.is(ErrorCode::NotFound) {
-                true => words::GONE.to_owned(),
-                false => problem.words(),
-            };
-            view! { <p class="log-empty" role="alert" data-testid="file-failed">{text}</p> }
-                .into_any()
-        }
-        Reading::Done(file) => lines(reader, &file),
-    };
-    view! {
-        <div class="changes-head">
-            <button type="button" class="btn btn-ghost changes-back" data-testid="changes-back" on:click=back>
-                {icon("chevron-left", 16)} {words::ALL_FILES}
-            </button>
-            <h3><bdi>{move || shown(&path.get_value()).into_owned()}</bdi></h3>
-            <span class="end">
-                <button
-                    type="button" class="btn btn-ghost btn-icon" aria-label=words::PREVIOUS
-                    data-testid="change-previous" on:click=move |_| step(".changes-part", -1)
-                >
-                    {icon("chevron-up", 16)}
-                </button>
-                <button
-                    type="button" class="btn btn-ghost btn-icon" aria-label=words::NEXT
-                    data-testid="change-next" on:click=move |_| step(".changes-part", 1)
-                >
-                    {icon("chevron-down", 16)}
-                </button>
-                <button
-                    type="button" class="btn btn-ghost btn-icon" aria-label=words::COPY_PATH
-                    title=words::COPY_PATH on:click=move |_| copy(page, path.get_value(), None)
-                >
-                    {icon("copy", 16)}
-                </button>
-            </span>
-        </div>
-        {dynamic(content)}
-    }
-    .into_any()
-}
-
-fn lines(reader: Reader, file: &Arc<FileLines>) -> AnyView {
-    let remark = match file.kind.known() {
-        Some(ChangeKind::Binary) => Some(words::BINARY),
-        Some(ChangeKind::Submodule) => Some(words::SUBMODULE),
-        Some(ChangeKind::Symlink) => Some(words::SYMLINK),
-        Some(ChangeKind::Text) | None if !file.hunks.is_empty() || file.too_large => None,
-        Some(ChangeKind::Text) | None => {
-            let (_, word) = words::status(file.status.known());
-            Some(if matches!(word, "untracked" | "added") {
-                words::EMPTY_FILE
-            } else {
-                words::NO_LINES
-            })
-        }
-    };
-    let after = Arc::clone(file);
-    let more = file.next_from.map(|_| {
-        view! {
-            <p class="changes-note">
-                <button
-                    type="button"
-                    class="linkish"
-                    data-testid="changes-more"
-                    on:click=move |_| reader.read_file(Some(Arc::clone(&after)))
-                >
-                    {words::MORE}
-                </button>
-            </p>
-        }
-    });
-    view! {
-        {(file.masked > 0).then(|| view! {
-            <p class="changes-note tone-warn" data-testid="changes-masked">
-                {symbol("g-triangle", "glyph")} {words::masked(file.masked)}
-            </p>
-        })}
-        {file.too_large.then(|| view! { <p class="changes-note tone-warn">{words::TOO_LARGE}</p> })}
-        {remark.map(|remark| view! { <p class="log-empty" data-testid="file-remark">{remark}</p> })}
-        {(!file.hunks.is_empty()).then(|| table(&file.hunks))}
-        {more}
     }
     .into_any()
 }

@@ -201,7 +201,7 @@ pub fn TerminalPanel(
     id: String,
 ) -> impl IntoView {
     let feed = Feed::open(page(), id);
-    let is_phone = browser::matches("(max-width: 639px)");
+    let is_phone = page().is_phone;
     let stored = browser::stored(SIZE_KEY).and_then(|size| size.parse().ok());
     let usual = if is_phone.get_untracked() { 12 } else { 14 };
     let typed = RwSignal::new(String::new());
