@@ -62,12 +62,16 @@ impl House {
     }
 
     async fn add_token(&self, secret: &str) {
+        self.add_token_until(secret, None).await;
+    }
+
+    async fn add_token_until(&self, secret: &str, expires_at: Option<Timestamp>) {
         let row = TokenRow {
             label: secret.to_owned(),
             hash: sha256_hex(secret.as_bytes()),
             created_at: self.clock.now(),
             last_used_at: None,
-            expires_at: None,
+            expires_at,
             scopes: None,
         };
         assert!(self.store.add_token(&row).await.unwrap());
@@ -121,6 +125,18 @@ async fn given_up_after(steps: usize, work: impl Future) -> bool {
         if left == 0 { Poll::Ready(false) } else { Poll::Pending }
     })
     .await
+}
+
+#[tokio::test]
+async fn h23_a_token_opens_until_the_moment_it_expires_and_not_in_it() {
+    let house = House::with(true, true).await;
+    let end = house.clock.now().plus(Duration::from_secs(60));
+    house.add_token_until("brief", Some(end)).await;
+    house.auth.refresh().await.unwrap();
+    house.clock.0.store(end.as_millis() - 1, Ordering::SeqCst);
+    assert!(house.opens("brief"));
+    house.clock.0.store(end.as_millis(), Ordering::SeqCst);
+    assert!(!house.opens("brief"));
 }
 
 #[tokio::test]

@@ -9,9 +9,11 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::sync::LazyLock;
+use std::time::Duration;
 use svc_app::auth::{hash_password, new_token};
 use svc_domain::scope::Scope;
 use svc_http::{Guard, ServeOptions};
+use svc_ports::Clock as _;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio_tungstenite::connect_async;
@@ -485,6 +487,19 @@ async fn h18_open_sockets_end_with_their_credential() {
         app.tokens().revoke("three").await.unwrap();
     };
     assert_eq!(closed_by(&server, header, both).await, 4401);
+}
+
+#[tokio::test]
+async fn h18_h23_a_token_that_expires_is_refused_and_its_open_socket_ends() {
+    let server = guarded().await;
+    let expires = server.clock.now().plus(Duration::from_millis(200));
+    let issued = server.app.tokens().issue("brief", &[], Some(expires)).await.unwrap();
+    server.clock.go_on(199);
+    assert_eq!(with_token(&server, "/api/projects", &issued.token).await.status, 200);
+    let header = ("authorization", format!("Bearer {}", issued.token));
+    // Nobody does anything about it: the time alone ends it.
+    assert_eq!(closed_by(&server, header, async || server.clock.go_on(1)).await, 4401);
+    assert_eq!(with_token(&server, "/api/projects", &issued.token).await.status, 401);
 }
 
 #[tokio::test]
