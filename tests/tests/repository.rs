@@ -329,3 +329,37 @@ fn every_proof_that_the_security_pages_name_is_there() {
     assert!(found > 200, "{found} names were looked for");
     assert_eq!(missing, Vec::<String>::new());
 }
+
+/// What reads input of others, and the target that searches it.
+const PARSERS: [(&str, &[&str]); 14] = [
+    ("paths, hosts and origins of requests", &["next_path", "origin", "framing"]),
+    ("cookies and bearer tokens", &["headers"]),
+    ("addresses to clone from", &["clone"]),
+    ("the configuration", &["config", "ui_prefs"]),
+    (
+        "files of the agent",
+        &["pointer", "job_files", "registry", "trust", "json_edit", "agent_list"],
+    ),
+    ("conversations", &["transcript", "tail_lines"]),
+    ("logs of bridges", &["agent_log", "exit_cause", "agent_words"]),
+    ("the redactor", &["redact"]),
+    ("terminals and their keepers", &["terminal", "keeper", "launch_file"]),
+    ("frames of pages", &["page_frames"]),
+    ("archives", &["archive"]),
+    ("records of earlier versions", &["state_json"]),
+    ("lines of the Model Context Protocol", &["mcp_lines"]),
+    ("ids and their prefixes", &["ids"]),
+];
+
+#[test]
+fn h144_every_parser_of_foreign_input_is_searched_from_kept_inputs() {
+    let targets = read("tests/fuzz/src/targets.rs");
+    let listed: BTreeSet<&str> = targets.split('"').skip(1).step_by(2).collect();
+    let wanted: BTreeSet<&str> = PARSERS.iter().flat_map(|(_, all)| all.iter().copied()).collect();
+    assert_eq!(listed, wanted, "targets, and what is known to be searched");
+    for target in wanted {
+        let folder = root().join("tests/fuzz/corpus").join(target);
+        let kept = fs::read_dir(&folder).map_or(0, Iterator::count);
+        assert!(kept > 0, "{target} has no kept input in {}", folder.display());
+    }
+}

@@ -131,7 +131,7 @@ async fn open(sidecar: &Sidecar, options: &Options) -> Result<Connection, Connec
     let hello = ToKeeper::Hello {
         proto: client,
         role: options.role,
-        token: sidecar.token.reveal().to_owned(),
+        token: sidecar.token.clone(),
         client: options.client.clone(),
     };
     // A keeper that refuses at once may close before it reads: its answer explains more.

@@ -5,6 +5,7 @@
 //! different releases. A change that an old end would misread needs a new protocol number.
 
 use crate::screen::{Cursor, Modes, Row};
+use crate::sidecar::Token;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -67,7 +68,7 @@ pub enum ToKeeper {
         /// What it wants to do.
         role: Role,
         /// The token of the sidecar.
-        token: String,
+        token: Token,
         /// Name and release of the client, for logs.
         #[serde(default)]
         client: String,

@@ -27,7 +27,7 @@ static WORKSPACE: LazyLock<Workspace> = LazyLock::new(|| {
     Workspace { dir, launch: launch.unwrap_or_else(|error| panic!("{error}")) }
 });
 
-fn write(name: &str, data: &[u8]) -> PathBuf {
+pub(crate) fn write(name: &str, data: &[u8]) -> PathBuf {
     let path = WORKSPACE.dir.join(name);
     std::fs::write(&path, data).unwrap_or_else(|error| panic!("{error}"));
     path
@@ -80,5 +80,43 @@ pub(crate) fn launch_file(data: &[u8]) {
     let path = write("x.launch.json", data);
     if let Ok(Some(identity)) = svc_process::launcher::read_identity(&path, &WORKSPACE.launch) {
         assert!(identity.pid.get() > 1);
+    }
+}
+
+/// Keeps nothing, and reads each file to its end.
+struct Nowhere;
+
+impl svc_archive::Sink for Nowhere {
+    fn directory(&mut self, path: &svc_archive::MemberPath) -> std::io::Result<()> {
+        let _ = path.to_path();
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        path: &svc_archive::MemberPath,
+        _: svc_archive::Facts,
+        content: &mut dyn std::io::Read,
+    ) -> std::io::Result<()> {
+        assert!(!path.to_path().is_absolute() && !path.as_str().contains(".."), "{path:?}");
+        std::io::copy(content, &mut std::io::sink()).map(drop)
+    }
+}
+
+/// A backup archive, as it comes or packed, and an archive of a release.
+pub(crate) fn archive(data: &[u8]) {
+    use std::io::Write as _;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(data).unwrap_or_else(|error| panic!("{error}"));
+    let packed = packed.finish().unwrap_or_else(|error| panic!("{error}"));
+    let limits = svc_archive::Limits { total_bytes: 1 << 20, ..Default::default() };
+    for bytes in [data, &packed] {
+        let path = write("backup.tar.gz", bytes);
+        let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{error}"));
+        let stop = svc_archive::Stop::default();
+        if let Err(error) = svc_archive::read(file, &limits, &mut Nowhere, &stop) {
+            assert!(!error.to_string().is_empty());
+        }
+        let _ = svc_archive::read_program(bytes, "svc");
     }
 }

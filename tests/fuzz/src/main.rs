@@ -7,6 +7,7 @@
 mod files;
 mod headers;
 mod logs;
+mod sessions;
 mod targets;
 mod texts;
 

@@ -2,9 +2,37 @@
 
 use super::*;
 use clap::CommandFactory;
+use proptest::prelude::*;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 
 fn parsed(words: &str) -> Arguments {
     Arguments::try_parse_from(words.split(' ')).unwrap_or_else(|error| panic!("{error}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// The words are bytes of a command line: nothing says that they are text.
+    #[test]
+    fn h144_any_command_line_is_read_or_refused_with_a_reason(
+        named in proptest::option::of(0_usize..60),
+        words in proptest::collection::vec(
+            prop_oneof![
+                "(-{0,3}[a-z]{1,12}(=[ -~]{0,8})?|[ -~]{0,12})".prop_map(String::into_bytes),
+                proptest::collection::vec(1_u8..=255, 0..12),
+            ],
+            0..8,
+        ),
+    ) {
+        let tree = Arguments::command();
+        let command = named.and_then(|at| tree.get_subcommands().nth(at)).map(|one| one.get_name());
+        let words = words.into_iter().map(OsString::from_vec);
+        let line = [Some("svc"), command].into_iter().flatten().map(OsString::from).chain(words);
+        if let Err(refused) = Arguments::try_parse_from(line) {
+            prop_assert!(!refused.to_string().is_empty());
+        }
+    }
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl Keeper {
         let seq = self.published.seq();
         let ours = self.parts.sidecar.token.reveal().to_owned();
         let Some(client) = self.clients.get_mut(index) else { return };
-        if !is_equal(token.as_bytes(), ours.as_bytes()) {
+        if !is_equal(token.reveal().as_bytes(), ours.as_bytes()) {
             return refuse(
                 client,
                 ErrorCode::Auth,
