@@ -129,12 +129,18 @@ test('H58: a phone reads, scrolls back, loses the network and comes back without
   // The view stays at the end while the lines above go away under it.
   writeSync(feed, 'line 0701\r\n');
   await says(ROWS, 'line 0701');
-  const stays = await page.evaluate(async (where) => {
-    for (let frame = 0; frame < 30; frame += 1) await new Promise(requestAnimationFrame);
-    return document.querySelector(`${where} .term-past, ${where} .term-pill`)?.outerHTML ?? 'at the end';
-  }, TERMINAL);
-  assert.equal(stays, 'at the end');
+  const stays = () =>
+    page.evaluate(async (where) => {
+      for (let frame = 0; frame < 30; frame += 1) await new Promise(requestAnimationFrame);
+      return document.querySelector(`${where} .term-past, ${where} .term-pill`)?.outerHTML ?? 'at the end';
+    }, TERMINAL);
+  assert.equal(await stays(), 'at the end');
   await shot('live-terminal-phone-again');
+  // And while the phone is turned: the panel is higher, then lower.
+  for (const [width, height] of [[844, 390], [390, 1200], [390, 844]]) {
+    await page.setViewport({ width, height });
+    assert.equal(await stays(), 'at the end', `at ${width} × ${height}`);
+  }
   closeSync(feed);
   assert.deepEqual(complaints, []);
 });

@@ -30,7 +30,7 @@ use svc_ports::Clock;
 /// Webhooks and notifications, told of every event that the read model is told of.
 pub(crate) fn fed_by(
     read_model: &ReadModel,
-    config: &Config,
+    config: &Arc<Config>,
     port: u16,
     (clock, tasks): (&Arc<dyn Clock>, &Tasks),
     sources: Sources<'_>,

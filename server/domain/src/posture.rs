@@ -274,6 +274,8 @@ pub enum Caution {
     NoWayInWithoutUi,
     /// Sign-in is on and there is no method.
     NobodyCanSignIn,
+    /// Sign-in is on, and the password that is there is not asked for.
+    PasswordNotAsked,
     /// The proxy is believed by address alone, for a whole range.
     WideHeaderOnlyProxy,
 }
@@ -286,6 +288,7 @@ impl Caution {
             Self::CookieWithoutSecure => "auth.cookie_secure",
             Self::NoWayInWithoutUi => "ui.enabled",
             Self::NobodyCanSignIn => "auth.enabled",
+            Self::PasswordNotAsked => "auth.password_required",
             Self::WideHeaderOnlyProxy => "auth.reverse_proxy.trusted_ips",
         }
     }
@@ -305,6 +308,10 @@ impl fmt::Display for Caution {
             Self::NobodyCanSignIn => {
                 "is on without a password, a token hash or a reverse proxy, so only named tokens \
                  can sign in"
+            }
+            Self::PasswordNotAsked => {
+                "is off although auth.password_hash is set, so nobody can sign in with that \
+                 password; set it to true"
             }
             Self::WideHeaderOnlyProxy => {
                 "trusts a range of addresses by the user header alone; every machine in it can \
@@ -330,7 +337,13 @@ pub fn cautions(exposure: &Exposure<'_>) -> Vec<Caution> {
         }
         if !exposure.has_api_token_hash && !has_proxy {
             if !exposure.password_required {
-                found.push(Caution::NobodyCanSignIn);
+                found.push(match exposure.password_hash {
+                    HashQuality::Missing => Caution::NobodyCanSignIn,
+                    HashQuality::Unusable
+                    | HashQuality::Weak
+                    | HashQuality::Costly
+                    | HashQuality::Sound => Caution::PasswordNotAsked,
+                });
             } else if !exposure.ui_enabled {
                 found.push(Caution::NoWayInWithoutUi);
             }
@@ -481,6 +494,10 @@ mod tests {
             cautions(&Exposure { auth_enabled: true, ..plain("127.0.0.1") }),
             [Caution::NobodyCanSignIn]
         );
+        let unasked = Exposure { host: "127.0.0.1", password_required: false, ..password };
+        assert_eq!(cautions(&unasked), [Caution::PasswordNotAsked]);
+        let with_token = Exposure { has_api_token_hash: true, ..unasked };
+        assert_eq!(cautions(&with_token), [], "a password may be there for its fresh proof alone");
         let loose = ProxyTrust { require_hmac: false, has_wide_range: true, ..SOUND_PROXY };
         assert_eq!(
             cautions(&Exposure { proxy: Some(loose), ..plain("127.0.0.1") }),

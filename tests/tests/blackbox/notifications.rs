@@ -399,6 +399,41 @@ async fn quiet_hours_hold_what_can_wait() {
 }
 
 #[tokio::test]
+async fn what_is_told_and_when_can_be_changed_while_the_service_runs() {
+    let receiver = Receiver::start().await;
+    let url = format!("json://127.0.0.1:{}/x", receiver.port);
+    let world = notifying(&[url], json!({ "enabled": false, "notify_on_stop": false }));
+    world.project("app");
+    let env = [("TZ", "UTC")];
+    let server = world.serve_as(Start { env: &env, ..Start::default() }).await;
+    let set = async |words: &[&str]| {
+        let words: Vec<&str> = ["config", "set"].iter().chain(words).copied().collect();
+        let done = world.cli(&words).await.ok();
+        assert!(done.stderr.contains("the running service uses this now"), "{}", done.stderr);
+    };
+    server.client.run("app").await;
+    crash(&world, "app").await;
+    server.events().await.until_status("app", "crashed").await;
+
+    set(&["notifications.enabled", "true", "notifications.notify_on_stop", "true"]).await;
+    server.client.resume("app").await.expect(200);
+    server.client.stop("app").await.expect(200);
+    let posts = receiver.until(1).await;
+    assert_eq!(posts[0].json()["event"], "stop", "what happened while it was off is not told");
+
+    set(&["notifications.notify_on_crash", "false"]).await;
+    set(&["notifications.quiet_hours", &around_now()]).await;
+    let shown = report(&server).await;
+    assert_eq!((&shown["enabled"], &shown["events"]), (&json!(true), &json!(["stop"])));
+    assert_eq!(shown["is_quiet"], true);
+    server.client.resume("app").await.expect(200);
+    server.client.stop("app").await.expect(200);
+    // The end of the service is not the end of the quiet hours.
+    server.stop().await;
+    assert_eq!(receiver.posts().len(), 1);
+}
+
+#[tokio::test]
 async fn a_test_tells_what_each_target_answered() {
     let receiver = Receiver::start().await;
     let url = format!("json://127.0.0.1:{}/x", receiver.port);

@@ -50,8 +50,8 @@ pub fn told(events: &[String]) -> String {
         })
         .collect();
     match names.as_slice() {
-        [] => "Nothing is told: every event is switched off.".to_owned(),
-        names => format!("Told are {}.", names.join(", ")),
+        [] => "Nothing is sent, because every event is switched off.".to_owned(),
+        names => format!("Sent for {}.", names.join(", ")),
     }
 }
 

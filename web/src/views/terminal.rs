@@ -54,8 +54,8 @@ pub struct Reader {
     pub current: RwSignal<usize>,
     /// The scrolling part.
     pub body: NodeRef<html::Div>,
-    /// How far the view was scrolled, and how high its content was.
-    last: StoredValue<(i32, i32)>,
+    /// How far the view was scrolled, and how high its content and its panel were.
+    last: StoredValue<(i32, [i32; 2])>,
 }
 
 impl Reader {
@@ -91,15 +91,20 @@ impl Reader {
     fn scrolled(self) {
         let Some(body) = self.body.get_untracked() else { return };
         let top = body.scroll_top();
-        let now = (top, body.scroll_height());
+        let now = (top, [body.scroll_height(), body.client_height()]);
         let before = self.last.try_update_value(|last| std::mem::replace(last, now));
         if top >= self.end(&body) - AT_END_PX {
             if !self.follows.get_untracked() {
                 self.follows.set(true);
                 self.feed.keeps.set(false);
             }
-        } else if before.is_some_and(|(before, height)| top < before && height == now.1) {
-            // Lines that go away move the view too: that is nobody's wish to read earlier ones.
+        } else if before.is_some_and(|(_, heights)| heights != now.1) {
+            // Lines that go away and a window of another size move the view too: that is nobody's
+            // wish to read earlier lines.
+            if self.follows.get_untracked() {
+                self.follow();
+            }
+        } else if before.is_some_and(|(before, _)| top < before) {
             self.follows.set(false);
             self.feed.keeps.set(true);
             if top < NEAR_START_PX {
@@ -229,7 +234,7 @@ pub fn TerminalPanel(
         hits,
         current: RwSignal::new(0),
         body: NodeRef::new(),
-        last: StoredValue::new((0, 0)),
+        last: StoredValue::new((0, [0; 2])),
     };
     effect(move || {
         feed.painted.track();

@@ -153,6 +153,9 @@ fn sentences(config: &Config, port: u16) -> Vec<Finding> {
             Caution::CookieWithoutSecure => ("cookie", "Your sign-in travels unencrypted."),
             Caution::NoWayInWithoutUi => ("no_page", "There is no page to sign in on."),
             Caution::NobodyCanSignIn => ("nobody", "Only named tokens can sign in."),
+            Caution::PasswordNotAsked => {
+                ("password_off", "There is a password, but nobody can sign in with it.")
+            }
             Caution::WideHeaderOnlyProxy => {
                 ("wide_proxy", "Many machines can name themselves any user.")
             }

@@ -71,10 +71,8 @@ pub(super) type Sources<'a> = (&'a Arc<HostedRows>, &'a Arc<AskedRows>, &'a Arc<
 
 /// The targets, and what they are told.
 pub struct Notifications {
-    is_enabled: bool,
-    wanted: BTreeSet<EventName>,
-    quiet: Option<QuietHours>,
-    quiet_text: Option<String>,
+    /// What is told, and when, is read at each use: it changes while the service runs.
+    config: Arc<Config>,
     targets: Vec<Arc<Target>>,
     unusable: Vec<NotificationTarget>,
     new: Mutex<Vec<New>>,
@@ -100,7 +98,7 @@ impl std::fmt::Debug for Notifications {
 impl Notifications {
     /// Reads the settings. `port` is the one that this service listens on.
     pub(crate) fn new(
-        config: &Config,
+        config: &Arc<Config>,
         port: u16,
         clock: &Arc<dyn Clock>,
         tasks: &Tasks,
@@ -126,22 +124,10 @@ impl Notifications {
                 }),
             }
         }
-        let wanted = [
-            (EventName::Crash, settings.notify_on_crash),
-            (EventName::Ready, settings.notify_on_ready),
-            (EventName::Stop, settings.notify_on_stop),
-            (EventName::SessionEnd, settings.notify_on_session_end),
-            (EventName::ReconnectFailed, settings.notify_on_reconnect_failed),
-            (EventName::PermissionNeeded, settings.notify_on_permission),
-        ];
-        let wanted = wanted.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name);
         let settle = failpoint::setting("notify.settle").and_then(|millis| millis.parse().ok());
         let settle = settle.map_or(SETTLE, Duration::from_millis);
         Self {
-            is_enabled: settings.enabled,
-            wanted: wanted.collect(),
-            quiet: settings.quiet_hours.as_deref().and_then(|hours| hours.parse().ok()),
-            quiet_text: settings.quiet_hours.clone(),
+            config: Arc::clone(config),
             targets,
             unusable,
             new: Mutex::default(),
@@ -158,7 +144,21 @@ impl Notifications {
     }
 
     fn has_targets(&self) -> bool {
-        self.is_enabled && !self.targets.is_empty()
+        self.is_enabled() && !self.targets.is_empty()
+    }
+
+    /// The events that are told.
+    fn wanted(&self) -> BTreeSet<EventName> {
+        let settings = &self.config.notifications;
+        let all = [
+            (EventName::Crash, settings.notify_on_crash),
+            (EventName::Ready, settings.notify_on_ready),
+            (EventName::Stop, settings.notify_on_stop),
+            (EventName::SessionEnd, settings.notify_on_session_end),
+            (EventName::ReconnectFailed, settings.notify_on_reconnect_failed),
+            (EventName::PermissionNeeded, settings.notify_on_permission),
+        ];
+        all.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
     }
 
     /// Starts a worker for each target, and what gathers for them and for devices.
@@ -176,10 +176,11 @@ impl Notifications {
                 "notifications go to {} targets (`notifications.urls`)",
                 self.targets.len()
             );
-            for target in &self.targets {
-                let (target, over) = (Arc::clone(target), over.clone());
-                self.tasks.spawn(async move { target.run(&over).await });
-            }
+        }
+        // Also while notifications are off: they can be switched on.
+        for target in &self.targets {
+            let (target, over) = (Arc::clone(target), over.clone());
+            self.tasks.spawn(async move { target.run(&over).await });
         }
         let (push, end) = (Arc::clone(&self.push), over.clone());
         self.tasks.spawn(async move { push.run(&end).await });
@@ -204,7 +205,7 @@ impl Notifications {
 
     /// Takes an event in, if it is told. Never waits.
     pub(crate) fn offer(&self, event: &Event) {
-        let is_wanted = self.has_targets() && self.wanted.contains(&event.name());
+        let is_wanted = self.has_targets() && self.wanted().contains(&event.name());
         // What each device wants is known when it is told.
         if !is_wanted && !self.push.is_enabled() {
             return;
@@ -300,7 +301,8 @@ impl Notifications {
     /// How many minutes of quiet are left; `None` outside of them.
     fn quiet_left(&self) -> Option<u32> {
         use chrono::{Local, TimeZone as _, Timelike as _};
-        let hours = self.quiet?;
+        let hours = self.config.notifications.quiet_hours.as_deref()?;
+        let hours: QuietHours = hours.parse().ok()?;
         let now = Local.timestamp_millis_opt(self.clock.now().as_millis()).earliest()?;
         hours.left(now.hour() * 60 + now.minute())
     }
@@ -376,9 +378,10 @@ impl Notifications {
         if !self.has_targets() {
             return None;
         }
+        let wanted = self.wanted();
         let (event, text, is_urgent) = match told {
             Told::Lines(lines) => {
-                let is_wanted = |line: &&Line| self.wanted.contains(&event_of(line.kind));
+                let is_wanted = |line: &&Line| wanted.contains(&event_of(line.kind));
                 let lines: Vec<Line> = lines.iter().filter(is_wanted).cloned().collect();
                 let is_bad = |line: &Line| event_of(line.kind) == EventName::Crash;
                 let event = match lines.as_slice() {
@@ -388,7 +391,7 @@ impl Notifications {
                 };
                 (event, text::of_lines(&lines), lines.iter().any(is_bad))
             }
-            Told::Questions(_) if !self.wanted.contains(&EventName::PermissionNeeded) => {
+            Told::Questions(_) if !wanted.contains(&EventName::PermissionNeeded) => {
                 return None;
             }
             Told::Questions(keys) => {
@@ -488,9 +491,9 @@ impl Notifications {
         targets.extend(self.unusable.iter().cloned());
         targets.sort_by_key(|target| target.entry);
         Ok(NotificationReport {
-            enabled: self.is_enabled,
-            events: self.wanted.iter().map(|name| name.as_str().to_owned()).collect(),
-            quiet_hours: self.quiet_text.clone(),
+            enabled: self.is_enabled(),
+            events: self.wanted().iter().map(|name| name.as_str().to_owned()).collect(),
+            quiet_hours: self.config.notifications.quiet_hours.clone(),
             is_quiet: self.quiet_left().is_some(),
             held: self.gathered().held(),
             targets,
@@ -542,7 +545,7 @@ impl Notifications {
     /// Whether events are told at all.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
-        self.is_enabled
+        self.config.notifications.enabled
     }
 }
 

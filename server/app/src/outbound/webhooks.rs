@@ -8,7 +8,7 @@ use crate::hosted::rows::HostedRows;
 use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use futures_util::future::join_all;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use svc_config::{Config, Secret};
 use svc_ports::Clock;
@@ -20,9 +20,10 @@ use svc_store::Owed;
 
 /// The configured targets, and what they are told.
 pub struct Webhooks {
+    /// Which events are posted is read at each use: it changes while the service runs.
+    config: Arc<Config>,
     is_enabled: bool,
     targets: Vec<Arc<Target>>,
-    events: BTreeMap<String, bool>,
     key: Option<Secret>,
     /// There while posts are kept until they are taken.
     outbox: Option<Arc<Outbox>>,
@@ -40,7 +41,7 @@ impl std::fmt::Debug for Webhooks {
 impl Webhooks {
     /// Reads the settings. `port` is the one that this service listens on.
     pub(super) fn new(
-        config: &Config,
+        config: &Arc<Config>,
         port: u16,
         (clock, tasks): (&Arc<dyn Clock>, &Tasks),
         rows: &Arc<HostedRows>,
@@ -57,9 +58,9 @@ impl Webhooks {
             Arc::new(Outbox::new(&rows.store, clock, &targets, key))
         });
         Self {
+            config: Arc::clone(config),
             is_enabled: settings.enabled,
             targets,
-            events: settings.events.clone(),
             key: settings.secret.clone(),
             outbox,
             rows: Arc::clone(rows),
@@ -122,7 +123,8 @@ impl Webhooks {
         if !self.is_enabled || self.targets.is_empty() {
             return;
         }
-        let is_wanted = self.events.get(event.name().as_str()).copied().unwrap_or_default();
+        let events = &self.config.webhooks.events;
+        let is_wanted = events.get(event.name().as_str()).copied().unwrap_or_default();
         let message = is_wanted.then(|| Message::of(event, at, self.key.as_ref())).transpose();
         let message = message.unwrap_or_else(|error| {
             tracing::warn!(error = %error, "the event `{}` was not posted", event.name());
@@ -191,7 +193,7 @@ impl Webhooks {
             }
             targets.push(report);
         }
-        let events = self.events.iter().filter(|(_, is_on)| **is_on);
+        let events = self.config.webhooks.events.iter().filter(|(_, is_on)| **is_on);
         Ok(WebhookReport {
             enabled: self.is_enabled,
             signed: self.key.is_some(),

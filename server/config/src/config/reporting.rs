@@ -67,27 +67,27 @@ section! {
     /// Notifications.
     Notifications "notifications." {
         /// Sends notifications.
-        enabled: bool = BOOL => OFF, Basic Restart;
+        enabled: bool = BOOL => OFF, Basic Live;
         /// URLs that notifications are sent to.
         /// An entry of no known service is no target.
         urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret;
         /// Shows notifications in the browser.
         browser_enabled: bool = BOOL => OFF, Basic Live;
         /// Notifies when a bridge crashes.
-        notify_on_crash: bool = BOOL => ON, Basic Restart;
+        notify_on_crash: bool = BOOL => ON, Basic Live;
         /// Notifies when a bridge becomes ready.
-        notify_on_ready: bool = BOOL => OFF, Basic Restart;
+        notify_on_ready: bool = BOOL => OFF, Basic Live;
         /// Notifies when a bridge stops.
-        notify_on_stop: bool = BOOL => OFF, Basic Restart;
+        notify_on_stop: bool = BOOL => OFF, Basic Live;
         /// Notifies when a session asks for a permission.
-        notify_on_permission: bool = BOOL => OFF, Basic Restart;
+        notify_on_permission: bool = BOOL => OFF, Basic Live;
         /// Notifies when a session ends by itself.
-        notify_on_session_end: bool = BOOL => OFF, Basic Restart;
+        notify_on_session_end: bool = BOOL => OFF, Basic Live;
         /// Notifies when the remote link of a bridge stays down.
-        notify_on_reconnect_failed: bool = BOOL => OFF, Basic Restart;
+        notify_on_reconnect_failed: bool = BOOL => OFF, Basic Live;
         /// Hours in which notifications wait, in the zone of this machine.
         quiet_hours: Option<String> = text(TextRule::QuietHours)
-            => NULL, Basic Restart blank_is_null;
+            => NULL, Basic Live blank_is_null;
     }
 }
 
@@ -123,7 +123,7 @@ section! {
         /// Events that are posted.
         /// State of every known event.
         events: BTreeMap<String, bool> = Kind::Switches(EVENTS)
-            => Preset::Switches(EVENTS), Advanced Restart;
+            => Preset::Switches(EVENTS), Advanced Live;
     }
 }
 

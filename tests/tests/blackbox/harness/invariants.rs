@@ -49,11 +49,7 @@ impl World {
         let (rows, mut bridges) = (self.rows().await, self.bridges());
         let mut wrong = Vec::new();
         one_bridge_each(&bridges, &mut wrong);
-        let (sessions, keepers) = (self.sessions(), self.keepers());
-        if keepers.len() > sessions.len() {
-            wrong.push(format!("{} keepers of {} sessions", keepers.len(), sessions.len()));
-        }
-        bridges.extend(sessions);
+        bridges.extend(self.sessions());
         one_tree_each(&bridges, &mut wrong);
         records_have_processes(&rows, &bridges, &mut wrong);
         processes_have_records(&rows, &bridges, &mut wrong);
