@@ -110,6 +110,15 @@ impl DebugWatch {
         }
         rx.await.unwrap_or_else(|_| self.evidence())
     }
+
+    /// Ends the watch when the reading that is under way is done.
+    ///
+    /// A watch that is only dropped may still copy a part beside the next watch of the same set.
+    pub async fn end(mut self) {
+        let (closed, _) = mpsc::channel(1);
+        drop(std::mem::replace(&mut self.catch_up, closed));
+        let _ = (&mut self.task).await; // an end of the runtime is an end as well
+    }
 }
 
 impl Drop for DebugWatch {

@@ -242,7 +242,7 @@ async fn a_redacted_copy_has_each_line_once_over_restarts_and_rotations() {
         // Its end comes while another service reads.
         bench.append(format!("{round} open env_01AB"));
         watch.caught_up().await;
-        drop(watch);
+        watch.end().await;
         bench.append("23CD45\n");
         wanted.push(format!("{round} open env_<redacted>"));
     }
