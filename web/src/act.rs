@@ -34,6 +34,17 @@ use svc_shared::internal::TrustAllRequest;
 use svc_shared::paths;
 use svc_shared::status::PlannedState;
 
+/// How a question of an agent is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Once.
+    Allow,
+    /// Together with what the agent offers for its session.
+    AllowForSession,
+    /// Not at all.
+    Deny,
+}
+
 /// Requests without an answer yet, by the id of their object.
 ///
 /// A second click on the same object sends nothing.
@@ -289,7 +300,8 @@ impl Page {
     }
 
     /// Answers a question of an agent.
-    pub fn answer(self, of: &Asked, is_allowed: bool, reason: &str) {
+    pub fn answer(self, of: &Asked, choice: Choice, reason: &str) {
+        let is_allowed = choice != Choice::Deny;
         let reason = Some(reason.trim()).filter(|text| !is_allowed && !text.is_empty());
         let (request, project) = (&of.asked.request_id, of.project.clone());
         let about = format!("question-{request}");
@@ -306,6 +318,7 @@ impl Page {
         let body = wire::written(&AnswerRequest {
             decision: decision.to_owned(),
             message: reason.map(str::to_owned),
+            for_session: choice == Choice::AllowForSession,
         });
         let write = Write::new(about, act, project, Method::POST, path, done);
         self.write(Write { body: Some(body), ..write });

@@ -83,6 +83,7 @@ impl Asked {
             summary: one.summary.clone(),
             truncated: one.truncated,
             expires_at: one.expires_at,
+            session_rules: one.session_rules.clone(),
         };
         let conversation = one.conversation.as_ref().map(ToString::to_string);
         Self { id: None, project: one.project.clone(), conversation, asked }

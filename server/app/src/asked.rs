@@ -78,6 +78,9 @@ struct Question {
     call: Option<String>,
     tool_name: String,
     tool_input: Value,
+    /// What the agent offers to change of its permissions.
+    #[serde(default)]
+    suggestions: Value,
 }
 
 /// What a hook is told.
@@ -87,6 +90,9 @@ struct Question {
 struct Answered {
     decision: String,
     message: Option<String>,
+    /// With what the agent offers for its session.
+    #[serde(default)]
+    for_session: bool,
 }
 
 /// The questions that come through the hook.

@@ -40,6 +40,9 @@ pub const HOOK: Hook = Hook {
 pub fn output(answer: &Answer) -> Value {
     let decision = match answer {
         Answer::Allow => json!({ "behavior": "allow" }),
+        Answer::AllowForSession(rules) => {
+            json!({ "behavior": "allow", "updatedPermissions": rules.updates() })
+        }
         Answer::Deny(message) => {
             json!({ "behavior": "deny", "message": message.as_deref().unwrap_or(DENIED) })
         }

@@ -44,6 +44,7 @@ pub mod root_path;
 pub mod same_session;
 pub mod scope;
 pub mod service_unit;
+pub mod session_rules;
 pub mod sign_in;
 pub mod slug;
 pub mod stranded;

@@ -19,7 +19,7 @@ pub(crate) enum Approvals {
     /// Show one question, also an answered one.
     Show(NamedApproval),
     /// Let the agent do what it asks.
-    Allow(NamedApproval),
+    Allow(Allow),
     /// Refuse what the agent asks.
     Deny(Deny),
 }
@@ -31,6 +31,15 @@ pub(crate) struct NamedApproval {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Allow {
+    #[command(flatten)]
+    pub(crate) named: NamedApproval,
+    /// Also allow what the agent offers for the rest of its session, as `svc approvals show` lists.
+    #[arg(long)]
+    pub(crate) for_session: bool,
 }
 
 #[derive(Debug, Args)]
@@ -58,8 +67,22 @@ pub(crate) fn run(call: &Call, command: &Approvals) -> Result<Exit, End> {
     match command {
         Approvals::List(listing) => list(call, listing),
         Approvals::Show(named) => show(call, named),
-        Approvals::Allow(named) => answer(call, named, "allow", None),
-        Approvals::Deny(deny) => answer(call, &deny.named, "deny", deny.message.as_deref()),
+        Approvals::Allow(allow) => {
+            let request = AnswerRequest {
+                decision: "allow".to_owned(),
+                message: None,
+                for_session: allow.for_session,
+            };
+            answer(call, &allow.named, &request)
+        }
+        Approvals::Deny(deny) => {
+            let request = AnswerRequest {
+                decision: "deny".to_owned(),
+                message: deny.message.clone(),
+                for_session: false,
+            };
+            answer(call, &deny.named, &request)
+        }
     }
 }
 
@@ -102,6 +125,10 @@ fn show(call: &Call, named: &NamedApproval) -> Result<Exit, End> {
     let tool = one.tool.as_deref().unwrap_or(&one.subtype);
     let cut = if one.truncated { " (shortened)" } else { "" };
     call.output.line(&format!("{tool}: {}{cut}", one.summary))?;
+    if !one.session_rules.is_empty() && one.decision.is_none() {
+        let rules = one.session_rules.join(", ");
+        call.output.line(&format!("for the session it offers to allow: {rules}"))?;
+    }
     let state = match (&one.decision, one.answered_at) {
         (None, _) => {
             let until = one.expires_at.map(|at| format!(", until {at}")).unwrap_or_default();
@@ -110,7 +137,8 @@ fn show(call: &Call, named: &NamedApproval) -> Result<Exit, End> {
         (Some(decision), at) => {
             let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
             let by = one.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
-            format!("{decision}{at}{by}")
+            let scope = if one.for_session { " for the session" } else { "" };
+            format!("{decision}{scope}{at}{by}")
         }
     };
     call.output.line(&state)?;
@@ -148,18 +176,12 @@ async fn answered(app: &App, id: &str, request: &AnswerRequest) -> Result<Approv
     Ok(one)
 }
 
-fn answer(
-    call: &Call,
-    named: &NamedApproval,
-    decision: &str,
-    message: Option<&str>,
-) -> Result<Exit, End> {
-    let request =
-        AnswerRequest { decision: decision.to_owned(), message: message.map(str::to_owned) };
+fn answer(call: &Call, named: &NamedApproval, request: &AnswerRequest) -> Result<Exit, End> {
+    let decision = request.decision.as_str();
     // A refusal has room on a full disk too.
     let one = match decision {
-        "deny" => end(call, async |app| answered(app, &named.id, &request).await)?,
-        _ => act(call, async |app| answered(app, &named.id, &request).await)?,
+        "deny" => end(call, async |app| answered(app, &named.id, request).await)?,
+        _ => act(call, async |app| answered(app, &named.id, request).await)?,
     };
     if named.json {
         call.output.json(&serde_json::json!({

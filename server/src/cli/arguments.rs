@@ -1,6 +1,6 @@
 //! The argument tree: commands, options and their help.
 
-use crate::cli::approvals::{Approvals, Deny, Message, NamedApproval};
+use crate::cli::approvals::{Allow, Approvals, Deny, Message, NamedApproval};
 use crate::cli::backup::{Backup, Restore};
 use crate::cli::changes::Changes;
 use crate::cli::config::{Check, Config, Show};
@@ -564,7 +564,7 @@ impl Command {
             | Self::Approvals(
                 Approvals::List(Listing { json })
                 | Approvals::Show(NamedApproval { json, .. })
-                | Approvals::Allow(NamedApproval { json, .. })
+                | Approvals::Allow(Allow { named: NamedApproval { json, .. }, .. })
                 | Approvals::Deny(Deny { named: NamedApproval { json, .. }, .. }),
             )
             | Self::Message(Message { json, .. })

@@ -1,18 +1,19 @@
 //! Questions that come through the agent's hook: statements on `bridge_prompts`.
 
 use crate::error::StoreError;
-use crate::hosted::{Decision, Parked, PromptRow};
+use crate::hosted::{Decision, Parked, PromptRow, rules_text};
 use crate::store::Store;
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, SessionRef};
 
 const PARK: &str = "INSERT INTO bridge_prompts (request_id, instance_id, project, conversation, \
-     tool, summary, truncated, since, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) \
+     tool, summary, truncated, since, expires_at, session_rules) \
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
      ON CONFLICT (request_id) DO NOTHING";
 const KNOWN: &str = "SELECT decision FROM bridge_prompts WHERE request_id = ?";
 /// Once: whoever comes second changes nothing.
 const DECIDE: &str = "UPDATE bridge_prompts SET decision = ?1, message = ?2, actor = ?3, \
-     answered_at = ?4 WHERE request_id = ?5 AND decision IS NULL";
+     answered_at = ?4, for_session = ?6 WHERE request_id = ?5 AND decision IS NULL";
 const CANCEL: &str = "UPDATE bridge_prompts SET decision = 'cancelled', reason = ?1, \
      answered_at = ?2 WHERE request_id = ?3 AND decision IS NULL";
 /// With a reason where the answer did not arrive.
@@ -20,13 +21,15 @@ const DELIVERED: &str = "UPDATE bridge_prompts SET reason = ?1, delivered_at = ?
      WHERE request_id = ?3 AND decision IN ('allow', 'deny') AND delivered_at IS NULL";
 const OPEN: &str = "SELECT COALESCE(instance_id, '') AS instance_id, '' AS process_id, \
      request_id, project, conversation, 'can_use_tool' AS subtype, tool, summary, truncated, \
-     since, expires_at, decision, reason, message, actor, answered_at, delivered_at \
+     since, expires_at, decision, reason, message, actor, answered_at, delivered_at, \
+     session_rules, for_session \
      FROM bridge_prompts \
      WHERE decision IS NULL OR (delivered_at IS NULL AND decision IN ('allow', 'deny')) \
      ORDER BY since, request_id";
 const ANSWERED: &str = "SELECT COALESCE(instance_id, '') AS instance_id, '' AS process_id, \
      request_id, project, conversation, 'can_use_tool' AS subtype, tool, summary, truncated, \
-     since, expires_at, decision, reason, message, actor, answered_at, delivered_at \
+     since, expires_at, decision, reason, message, actor, answered_at, delivered_at, \
+     session_rules, for_session \
      FROM bridge_prompts WHERE decision IS NOT NULL \
      ORDER BY answered_at DESC, request_id LIMIT 200";
 /// Only the last ones are shown.
@@ -56,6 +59,8 @@ pub struct NewBridgePrompt<'a> {
     pub truncated: bool,
     /// Until when it waits.
     pub expires_at: Timestamp,
+    /// What it offers to allow for the session, redacted.
+    pub session_rules: &'a [String],
 }
 
 /// Why a question was withdrawn, or why an answer did not arrive.
@@ -109,6 +114,7 @@ impl Store {
                 .bind(prompt.truncated)
                 .bind(now.as_millis())
                 .bind(prompt.expires_at.as_millis())
+                .bind(rules_text(prompt.session_rules))
                 .execute(&mut *transaction)
                 .await?;
             let known = sqlx::query_scalar(KNOWN).bind(prompt.request_id);
@@ -137,7 +143,8 @@ impl Store {
                 .bind(decision.message)
                 .bind(decision.actor)
                 .bind(now.as_millis())
-                .bind(request_id);
+                .bind(request_id)
+                .bind(decision.for_session);
             let done = query.execute(&mut *transaction).await?;
             transaction.commit().await?;
             Ok(done.rows_affected() == 1)

@@ -36,12 +36,12 @@ const DELETE: &str = "DELETE FROM hosted_sessions WHERE instance_id = ? AND revi
 const INTERRUPT: &str = "UPDATE hosted_prompts SET decision = 'interrupted', answered_at = ?1 \
      WHERE instance_id = ?2 AND decision IS NULL";
 const PARK: &str = "INSERT INTO hosted_prompts \
-     (instance_id, process_id, request_id, subtype, tool, summary, truncated, since) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (process_id, request_id) DO NOTHING";
+     (instance_id, process_id, request_id, subtype, tool, summary, truncated, since, \
+     session_rules) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (process_id, request_id) DO NOTHING";
 /// Once: whoever comes second changes nothing.
 /// Only a session that runs can be answered.
 const DECIDE: &str = "UPDATE hosted_prompts SET decision = ?1, message = ?2, actor = ?3, \
-     answered_at = ?4 WHERE instance_id = ?5 AND request_id = ?6 AND decision IS NULL \
+     answered_at = ?4, for_session = ?7 WHERE instance_id = ?5 AND request_id = ?6 AND decision IS NULL \
      AND process_id = (SELECT process_id FROM hosted_sessions \
      WHERE instance_id = ?5 AND status = 'running')";
 const WITHDRAW: &str = "UPDATE hosted_prompts SET decision = 'cancelled', answered_at = ?1 \
@@ -51,7 +51,7 @@ const DELIVERED: &str = "UPDATE hosted_prompts SET delivered_at = ?1 \
 const OPEN: &str = "SELECT p.instance_id, p.process_id, p.request_id, s.project, \
      NULL AS conversation, p.subtype, p.tool, p.summary, p.truncated, p.since, \
      NULL AS expires_at, p.decision, NULL AS reason, p.message, p.actor, p.answered_at, \
-     p.delivered_at FROM hosted_prompts AS p \
+     p.delivered_at, p.session_rules, p.for_session FROM hosted_prompts AS p \
      JOIN hosted_sessions AS s ON s.instance_id = p.instance_id \
      WHERE p.decision IS NULL OR (p.delivered_at IS NULL AND p.decision IN ('allow', 'deny') \
      AND p.process_id = s.process_id AND s.status IN ('running', 'stopping')) \
@@ -59,7 +59,7 @@ const OPEN: &str = "SELECT p.instance_id, p.process_id, p.request_id, s.project,
 const ANSWERED: &str = "SELECT p.instance_id, p.process_id, p.request_id, s.project, \
      NULL AS conversation, p.subtype, p.tool, p.summary, p.truncated, p.since, \
      NULL AS expires_at, p.decision, NULL AS reason, p.message, p.actor, p.answered_at, \
-     p.delivered_at FROM hosted_prompts AS p \
+     p.delivered_at, p.session_rules, p.for_session FROM hosted_prompts AS p \
      JOIN hosted_sessions AS s ON s.instance_id = p.instance_id \
      WHERE p.decision IS NOT NULL ORDER BY p.answered_at DESC, p.request_id LIMIT 200";
 const KNOWN: &str = "SELECT decision FROM hosted_prompts WHERE process_id = ? AND request_id = ?";
@@ -114,6 +114,10 @@ pub struct PromptRow {
     pub answered_at: Option<Timestamp>,
     /// When the agent was told.
     pub delivered_at: Option<Timestamp>,
+    /// What it offers to allow for the session, redacted.
+    pub session_rules: Vec<String>,
+    /// It was allowed with what it offers for the session.
+    pub for_session: bool,
 }
 
 /// A question to be recorded.
@@ -133,6 +137,13 @@ pub struct NewPrompt<'a> {
     pub summary: &'a str,
     /// Whether the summary leaves something out.
     pub truncated: bool,
+    /// What it offers to allow for the session, redacted.
+    pub session_rules: &'a [String],
+}
+
+/// The column `session_rules`.
+pub(crate) fn rules_text(rules: &[String]) -> String {
+    serde_json::to_string(rules).unwrap_or_else(|_| "[]".to_owned()) // texts always can be written
 }
 
 /// What recording a question led to.
@@ -149,6 +160,8 @@ pub struct Parked {
 pub struct Decision<'a> {
     /// `allow` or `deny`.
     pub word: &'a str,
+    /// With what the agent offers to allow for its session.
+    pub for_session: bool,
     /// Text beside a refusal.
     pub message: Option<&'a str>,
     /// Who decides.
@@ -246,6 +259,11 @@ impl FromRow<'_, SqliteRow> for PromptRow {
             actor: row.try_get("actor")?,
             answered_at: time(row, "answered_at")?,
             delivered_at: time(row, "delivered_at")?,
+            session_rules: {
+                let text: String = row.try_get("session_rules")?;
+                serde_json::from_str(&text).map_err(|_| bad("session_rules"))?
+            },
+            for_session: row.try_get("for_session")?,
         })
     }
 }
@@ -402,6 +420,7 @@ impl Store {
                 .bind(prompt.summary)
                 .bind(prompt.truncated)
                 .bind(now.as_millis())
+                .bind(rules_text(prompt.session_rules))
                 .execute(&mut *transaction)
                 .await?;
             let known = sqlx::query_scalar(KNOWN).bind(prompt.process_id).bind(prompt.request_id);
@@ -432,7 +451,8 @@ impl Store {
                 .bind(decision.actor)
                 .bind(now.as_millis())
                 .bind(id.as_str())
-                .bind(request_id);
+                .bind(request_id)
+                .bind(decision.for_session);
             let done = query.execute(&mut *transaction).await?;
             transaction.commit().await?;
             Ok(done.rows_affected() == 1)

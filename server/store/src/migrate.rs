@@ -104,6 +104,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "webhook outbox",
         sql: include_str!("../../../migrations/0020_webhook_outbox.sql"),
     },
+    Script {
+        version: 21,
+        description: "session rules",
+        sql: include_str!("../../../migrations/0021_session_rules.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

@@ -54,6 +54,12 @@ pub struct Approval {
     pub answered_at: Option<Timestamp>,
     /// Who decided; null when nobody did.
     pub actor: Option<String>,
+    /// What the agent offers to allow for its session, in its notation, redacted.
+    #[serde(default)]
+    pub session_rules: Vec<String>,
+    /// It was allowed together with what the agent offered for its session.
+    #[serde(default)]
+    pub for_session: bool,
 }
 
 /// What a reason means, in a sentence.
@@ -137,6 +143,9 @@ pub struct AnswerRequest {
     /// Text for the agent beside a refusal, at most 2000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// With `allow`: also what the agent offers for the rest of its session (`session_rules`).
+    #[serde(default)]
+    pub for_session: bool,
 }
 
 /// Body of a message to a Direct Session.

@@ -100,6 +100,9 @@ pub struct PendingPermission {
     pub truncated: bool,
     /// When the question lapses by itself; null when it waits as long as its session.
     pub expires_at: Option<Timestamp>,
+    /// What the agent offers to allow for its session, in its notation, redacted.
+    #[serde(default)]
+    pub session_rules: Vec<String>,
 }
 
 /// A managed bridge. Every member is always present.

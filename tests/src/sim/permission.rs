@@ -16,8 +16,52 @@ use super::double::Double;
 /// What a hook decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    Allow,
+    /// With what is allowed for the rest of the session.
+    Allow(Rules),
     Deny(String),
+}
+
+/// What a session does without asking: a tool, and the beginning of its command.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Rules(Vec<(String, String)>);
+
+impl Rules {
+    /// What an answer allows (`updatedPermissions`). A destination other than the session is not
+    /// taken: nothing here may write settings.
+    pub(crate) fn of(updates: Option<&Value>) -> Self {
+        let text = |one: &Value, name: &str| one.get(name)?.as_str().map(str::to_owned);
+        let updates = updates.and_then(Value::as_array).into_iter().flatten();
+        let for_session = updates.filter(|one| {
+            text(one, "type").as_deref() == Some("addRules")
+                && text(one, "behavior").as_deref() == Some("allow")
+                && text(one, "destination").as_deref() == Some("session")
+        });
+        let rules = for_session.filter_map(|one| one.get("rules")?.as_array()).flatten();
+        let rules = rules.filter_map(|rule| {
+            let content = text(rule, "ruleContent")?;
+            Some((text(rule, "toolName")?, content.strip_suffix(":*")?.to_owned()))
+        });
+        Self(rules.collect())
+    }
+
+    pub(crate) fn take(&mut self, more: &Self) {
+        self.0.extend(more.0.iter().cloned());
+    }
+
+    pub(crate) fn allow(&self, tool: &str, input: &Value) -> bool {
+        let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
+        self.0.iter().any(|(of, begin)| of == tool && command.starts_with(begin.as_str()))
+    }
+}
+
+/// What the agent offers to allow from now on: the program of a command.
+///
+/// For the settings of the project, as the agent offers it (agents 2.0.45 and later).
+pub(crate) fn suggestions(tool: &str, input: &Value) -> Value {
+    let program = input.get("command").and_then(Value::as_str).and_then(|c| c.split(' ').next());
+    let Some(program) = program else { return json!([]) };
+    json!([{ "type": "addRules", "behavior": "allow", "destination": "localSettings",
+        "rules": [{ "toolName": tool, "ruleContent": format!("{program}:*") }] }])
 }
 
 /// A call that needs a permission.
@@ -39,7 +83,7 @@ pub(crate) fn ask(double: &Double, call: &Call<'_>, then: impl FnOnce(Decision) 
     let told = json!({
         "session_id": call.session, "transcript_path": call.transcript, "cwd": double.cwd,
         "permission_mode": "default", "hook_event_name": "PermissionRequest",
-        "tool_name": call.tool, "tool_input": call.input, "permission_suggestions": [],
+        "tool_name": call.tool, "tool_input": call.input, "permission_suggestions": suggestions(call.tool, call.input),
     })
     .to_string();
     let cwd = double.cwd.clone();
@@ -86,7 +130,7 @@ fn run(command: &str, cwd: &Path, told: &str) -> Option<Decision> {
     }
     let decision = output.get("decision")?;
     match decision.get("behavior")?.as_str()? {
-        "allow" => Some(Decision::Allow),
+        "allow" => Some(Decision::Allow(Rules::of(decision.get("updatedPermissions")))),
         "deny" => Some(Decision::Deny(decision.get("message")?.as_str()?.to_owned())),
         _ => None,
     }

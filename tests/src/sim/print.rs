@@ -19,6 +19,7 @@ use super::double::Double;
 use super::failure::Failure;
 use super::hosted::{BadLine, Hosted, Reply, Tool};
 use super::ids::Draw;
+use super::permission::{self, Rules};
 use super::transcript::{Source, Transcript};
 use super::values::{Role, Turn};
 use super::{signals, texts, worktree};
@@ -123,6 +124,7 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
         receiver,
         turns: 0,
         waiting: VecDeque::new(),
+        allowed: Rules::default(),
     };
     match talk.words.prompt.clone().filter(|_| !streams) {
         Some(prompt) => Ok(talk.once(&prompt)),
@@ -141,6 +143,8 @@ struct Talk<'a> {
     turns: u64,
     /// Turns that came while another one ran.
     waiting: VecDeque<Value>,
+    /// What needs no permission any more.
+    allowed: Rules,
 }
 
 /// Why a turn, or the whole conversation, is over.
@@ -309,8 +313,11 @@ impl Talk<'_> {
             "message": { "role": "assistant", "type": "message", "model": "claude-sim-1",
                 "content": [{ "type": "tool_use", "id": id, "name": tool.name, "input": tool.input }] },
         }));
-        let (failed, text) =
-            if tool.ask { self.ask(tool, &id)? } else { (false, "done".to_owned()) };
+        let (failed, text) = if tool.ask && !self.allowed.allow(&tool.name, &tool.input) {
+            self.ask(tool, &id)?
+        } else {
+            (false, "done".to_owned())
+        };
         self.frame(json!({
             "type": "user", "parent_tool_use_id": null,
             "message": { "role": "user", "content": [{
@@ -325,7 +332,8 @@ impl Talk<'_> {
         emit(&json!({
             "type": "control_request", "request_id": request,
             "request": { "subtype": "can_use_tool", "tool_name": tool.name, "input": tool.input,
-                "tool_use_id": id, "permission_suggestions": [] },
+                "tool_use_id": id,
+                "permission_suggestions": permission::suggestions(&tool.name, &tool.input) },
         }));
         let until = self.hosted.cancel_request_ms.map(later);
         loop {
@@ -353,6 +361,7 @@ impl Talk<'_> {
                 let given = answer.pointer("/response/response").cloned().unwrap_or_default();
                 return Ok(match given.get("behavior").and_then(Value::as_str) {
                     Some("allow") if given.get("updatedInput").is_some_and(Value::is_object) => {
+                        self.allowed.take(&Rules::of(given.get("updatedPermissions")));
                         (false, "done".to_owned())
                     }
                     Some("allow") => (true, "Error: the answer holds no updatedInput".to_owned()),

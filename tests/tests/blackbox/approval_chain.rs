@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use svc_shared::Timestamp;
 use svc_shared::api::approvals::Approval;
+use svc_shared::internal::State;
 use tokio::process::{Child, Command};
 
 /// A session that asks for these commands at once.
@@ -111,6 +112,45 @@ async fn what_is_answered_here_is_what_the_agent_does() {
     let told = until_results(&world, 2).await;
     assert_eq!(told[1], ("keep the build".to_owned(), true));
     waits(&mut events, &id, 0).await;
+    server.client.stop(&id).await.expect(200);
+}
+
+#[tokio::test]
+async fn what_is_allowed_for_the_session_is_not_asked_again_in_it() {
+    let world = asking();
+    let turn = |after_ms: u64, text: &str| json!({ "after_ms": after_ms, "role": "permission", "text": text });
+    world.set_knobs(
+        "app",
+        json!({ "turns": [turn(0, "make deploy"), turn(3000, "make clean"), turn(0, "rm -r build")] }),
+    );
+    let server = serve(&world).await;
+    let (id, _) = bridge(&server).await;
+    let mut events = server.events().await;
+    connect(&world);
+    let asked = waits(&mut events, &id, 1).await.remove(0);
+    assert_eq!(asked.session_rules, ["Bash(make:*)"]);
+    let deploy = path(&id, &asked.request_id);
+    let odd = json!({ "decision": "deny", "for_session": true });
+    assert_eq!(server.client.post_json(&deploy, &odd).await.refused(422), "invalid_value");
+    answer(&server, &deploy, json!({ "decision": "allow", "for_session": true })).await;
+    // The second call of the same program runs by itself; the one of another program asks.
+    until_results(&world, 2).await;
+    let of_another = |state: &State| {
+        let pending = &state.instances.get(id.as_str())?.pending_permissions;
+        pending.iter().find(|one| one.summary == "rm -r build").cloned()
+    };
+    let asked = events.until("the question of another program", of_another).await;
+    let shown = world.cli(&["approvals", "show", &asked.request_id]).await.ok();
+    assert!(shown.stdout.contains("offers to allow: Bash(rm:*)"), "{}", shown.stdout);
+    world.cli(&["approvals", "allow", &asked.request_id, "--for-session"]).await.ok();
+    assert_eq!(until_results(&world, 3).await, vec![("done".to_owned(), false); 3]);
+    let history = server.client.get("/api/approvals?state=answered").await.expect(200).json();
+    let all = history["approvals"].as_array().unwrap();
+    assert_eq!(all.len(), 2);
+    assert!(all.iter().all(|one| one["decision"] == "allow" && one["for_session"] == true));
+    // The settings have no rule: it was for the session.
+    let settings = fs::read_to_string(world.agent_home.join("settings.json")).unwrap();
+    assert!(!settings.contains("make"), "{settings}");
     server.client.stop(&id).await.expect(200);
 }
 

@@ -134,6 +134,39 @@ async fn a_question_is_asked_answered_once_and_the_agent_goes_on() {
 }
 
 #[tokio::test]
+async fn what_is_allowed_for_the_session_is_not_asked_again_until_it_ends() {
+    let world = enabled();
+    let mut server = world.serve().await;
+    let mut events = server.events().await;
+    let one = launch(&server).await;
+    let id = one.instance_id.as_str();
+    say(&server, id, "use a tool").await;
+    let question = asked(&mut events, id).await;
+    assert_eq!(question.session_rules, ["Bash(echo:*)"]);
+    // The service dies with the question; what the agent offered is known to the next one.
+    server.kill().await;
+    server = world.serve().await;
+    let mut events = server.events().await;
+    assert_eq!(asked(&mut events, id).await.session_rules, ["Bash(echo:*)"]);
+    let answer = json!({ "decision": "allow", "for_session": true });
+    server.client.post_json(&answer_path(id, &question.request_id), &answer).await.expect(202);
+    frames_until(&server, id, is_result).await;
+    say(&server, id, "use a tool").await;
+    let results = |frames: &[Value]| frames.iter().filter(|frame| is_result(frame)).count();
+    let count = std::cell::Cell::new(0);
+    let frames = frames_until(&server, id, |frame| {
+        count.set(count.get() + usize::from(is_result(frame)));
+        count.get() == 2
+    })
+    .await;
+    assert_eq!(results(&frames), 2);
+    let history = server.client.get("/api/approvals?state=answered").await.expect(200).json();
+    assert_eq!(history["approvals"].as_array().unwrap().len(), 1, "asked once: {history}");
+    assert_eq!(history["approvals"][0]["for_session"], true);
+    server.client.stop(id).await.expect(200);
+}
+
+#[tokio::test]
 async fn hd18_a_question_survives_a_killed_service_and_is_answered_once() {
     let world = enabled();
     let server = world.serve().await;

@@ -44,6 +44,7 @@ pub fn asked() -> PendingPermission {
         summary: "git push".into(),
         truncated: false,
         expires_at: None,
+        session_rules: vec!["Bash(git push:*)".into()],
     }
 }
 

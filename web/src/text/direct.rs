@@ -32,6 +32,10 @@ pub const KEYS: &str = "Enter sends. Shift+Enter starts a new line.";
 pub const SEND_TO: &str = "Send a message";
 /// Button.
 pub const ALLOW: &str = "Allow once";
+/// Button: with what the agent offers for the rest of its session.
+pub const ALLOW_SESSION: &str = "Allow for this session";
+/// Before what that allows.
+pub const SESSION_RULES: &str = "For this session, the agent offers to allow:";
 /// Button.
 pub const DENY: &str = "Deny";
 /// Label of the text beside a refusal.

@@ -54,9 +54,15 @@ pub fn left_out(bytes: u64) -> String {
 
 /// What became of a request, in a sentence.
 #[must_use]
-pub fn outcome(decision: &str, reason: Option<&str>, actor: Option<&str>) -> String {
+pub fn outcome(
+    decision: &str,
+    for_session: bool,
+    reason: Option<&str>,
+    actor: Option<&str>,
+) -> String {
     let by = actor.map(|actor| format!(" by {actor}")).unwrap_or_default();
     let done = match decision {
+        "allow" if for_session => format!("Allowed for the session{by}."),
         "allow" => format!("Allowed{by}."),
         "deny" => format!("Denied{by}."),
         "interrupted" => "The turn was interrupted.".to_owned(),
@@ -91,10 +97,12 @@ mod tests {
 
     #[test]
     fn an_outcome_says_who_and_why() {
-        assert_eq!(outcome("allow", None, Some("page")), "Allowed by page.");
-        let lost = outcome("deny", Some("undelivered"), None);
+        assert_eq!(outcome("allow", false, None, Some("page")), "Allowed by page.");
+        let lost = outcome("deny", false, Some("undelivered"), None);
         assert!(lost.starts_with("Denied. ") && lost.contains("stopped waiting"), "{lost}");
-        assert!(outcome("cancelled", Some("expired"), None).starts_with("Withdrawn. Nobody"));
+        assert!(
+            outcome("cancelled", false, Some("expired"), None).starts_with("Withdrawn. Nobody")
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A question of an agent with its answers.
 
+use crate::act::Choice;
 use crate::browser;
 use crate::model::shown::shown;
 use crate::model::time;
@@ -11,6 +12,18 @@ use crate::store::Asked;
 use crate::text::direct as words;
 use crate::views::times::Age;
 use leptos::prelude::*;
+
+/// What the agent offers to allow for its session; nothing where it offers nothing.
+pub fn session_rules(rules: &[String]) -> AnyView {
+    if rules.is_empty() {
+        return ().into_any();
+    }
+    let all = rules
+        .iter()
+        .map(|rule| view! { " " <code>{shown(rule).into_owned()}</code> })
+        .collect_view();
+    view! { <p class="muted request-note" data-testid="session-rules">{words::SESSION_RULES} {all}</p> }.into_any()
+}
 
 /// A question with its answers.
 #[component]
@@ -35,8 +48,10 @@ pub fn Question(
         (None, None) => None,
     };
     let (asked, project, is_unmanaged) = (of.asked.clone(), of.project.clone(), of.id.is_none());
-    let answer = move |is_allowed: bool| page.answer(&of, is_allowed, &reason.get_untracked());
-    let (allow, deny) = (answer.clone(), answer);
+    let rules = session_rules(&of.asked.session_rules);
+    let has_rules = !of.asked.session_rules.is_empty();
+    let answer = move |choice: Choice| page.answer(&of, choice, &reason.get_untracked());
+    let (allow, deny, for_session) = (answer.clone(), answer.clone(), answer);
     let is_busy = derived(move || page.pending.has(&about).then_some("true"));
     let since = asked.since;
     let since = derived(move || since);
@@ -58,6 +73,7 @@ pub fn Question(
             </div>
             <pre class="output" tabindex="0">{shown(&asked.summary).into_owned()}</pre>
             {asked.truncated.then(|| view! { <p class="muted">{words::SHORTENED}</p> })}
+            {rules}
             <div class="question-acts">
                 <input
                     class="input"
@@ -67,10 +83,15 @@ pub fn Question(
                     prop:value=reason
                     on:input=move |event| reason.set(event_target_value(&event))
                 />
-                <button type="button" class=ButtonStyle::Secondary.class() data-testid="deny" aria-disabled=is_busy on:click=move |_| deny(false)>
+                <button type="button" class=ButtonStyle::Secondary.class() data-testid="deny" aria-disabled=is_busy on:click=move |_| deny(Choice::Deny)>
                     {words::DENY}
                 </button>
-                <button type="button" class=ButtonStyle::Primary.class() data-testid="allow" aria-disabled=is_busy on:click=move |_| allow(true)>
+                {has_rules.then(|| view! {
+                    <button type="button" class=ButtonStyle::Secondary.class() data-testid="allow-session" aria-disabled=is_busy on:click=move |_| for_session(Choice::AllowForSession)>
+                        {words::ALLOW_SESSION}
+                    </button>
+                })}
+                <button type="button" class=ButtonStyle::Primary.class() data-testid="allow" aria-disabled=is_busy on:click=move |_| allow(Choice::Allow)>
                     {words::ALLOW}
                 </button>
             </div>

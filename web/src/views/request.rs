@@ -1,5 +1,6 @@
 //! A request of an agent with everything it asks for, and its answer.
 
+use crate::act::Choice;
 use crate::api;
 use crate::browser;
 use crate::model::agent_config::diff::{parts_of, totals};
@@ -17,6 +18,7 @@ use crate::store::Asked;
 use crate::text::{direct as words, inbox};
 use crate::views::copy::Copyable;
 use crate::views::diff::table;
+use crate::views::question::session_rules;
 use crate::views::times::Age;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -217,7 +219,7 @@ fn outcome(of: &Approval) -> AnyView {
     let at = of
         .answered_at
         .map(|at| time::clock_or_date(at, page.clock.now(), prefs::zone(at.as_millis())));
-    let text = inbox::outcome(decision, of.reason.as_deref(), of.actor.as_deref());
+    let text = inbox::outcome(decision, of.for_session, of.reason.as_deref(), of.actor.as_deref());
     let message = of.message.as_deref().map(|message| inbox::told(&shown(message)));
     view! {
         <p class="request-note" role="status" data-testid="request-outcome">
@@ -244,13 +246,17 @@ fn Answers(of: Asked) -> impl IntoView {
     let is_sending = memo(move || page.pending.has(&about));
     let is_busy = live(move || (is_sending.get() || !is_settled.get()).then_some("true"));
     let is_busy_too = live(move || (is_sending.get() || !is_settled.get()).then_some("true"));
-    let answer = move |is_allowed: bool| {
+    let rules = session_rules(&of.asked.session_rules);
+    let has_rules = !of.asked.session_rules.is_empty();
+    let is_busy_session = live(move || (is_sending.get() || !is_settled.get()).then_some("true"));
+    let answer = move |choice: Choice| {
         if is_settled.get_untracked() {
-            page.answer(&of, is_allowed, &reason.get_untracked());
+            page.answer(&of, choice, &reason.get_untracked());
         }
     };
-    let deny = answer.clone();
+    let (deny, for_session) = (answer.clone(), answer.clone());
     view! {
+        {rules}
         <div class="request-acts">
             <p class="muted" role="status">
                 {live(move || if is_sending.get() { inbox::SENDING } else { inbox::ONCE })}
@@ -263,10 +269,15 @@ fn Answers(of: Asked) -> impl IntoView {
                 prop:value=reason
                 on:input=move |event| reason.set(event_target_value(&event))
             />
-            <button type="button" class=ButtonStyle::Secondary.class() data-testid="deny" aria-busy=is_busy on:click=move |_| deny(false)>
+            <button type="button" class=ButtonStyle::Secondary.class() data-testid="deny" aria-busy=is_busy on:click=move |_| deny(Choice::Deny)>
                 {words::DENY}
             </button>
-            <button type="button" class=ButtonStyle::Primary.class() data-testid="allow" aria-busy=is_busy_too on:click=move |_| answer(true)>
+            {has_rules.then(|| view! {
+                <button type="button" class=ButtonStyle::Secondary.class() data-testid="allow-session" aria-busy=is_busy_session on:click=move |_| for_session(Choice::AllowForSession)>
+                    {words::ALLOW_SESSION}
+                </button>
+            })}
+            <button type="button" class=ButtonStyle::Primary.class() data-testid="allow" aria-busy=is_busy_too on:click=move |_| answer(Choice::Allow)>
                 {words::ALLOW}
             </button>
         </div>

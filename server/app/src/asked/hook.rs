@@ -4,6 +4,7 @@ use crate::asked::{Answered, Question};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 use serde::Deserialize;
+use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use svc_agent::environment::Variables;
 use svc_domain::approval_hook::{INTERACTIVE, LAUNCH, PATIENCE, SOCKET, output};
 use svc_domain::hosted::prompt::Answer;
+use svc_domain::session_rules::SessionRules;
 use uuid::Uuid;
 
 /// How long a service that restarts is waited for.
@@ -34,7 +36,9 @@ struct Told {
     tool_use_id: Option<String>,
     tool_name: String,
     #[serde(default)]
-    tool_input: serde_json::Value,
+    tool_input: Value,
+    #[serde(default)]
+    permission_suggestions: Value,
 }
 
 /// How a connection ended.
@@ -63,9 +67,12 @@ pub fn ask_service(
         Some(own) => Some(PathBuf::from(own)),
         None => named,
     };
-    let question = serde_json::from_slice(told).ok().and_then(|told| question(told, env));
+    let told: Option<Told> = serde_json::from_slice(told).ok();
+    let offered = told.as_ref().map(|told| SessionRules::offered(&told.permission_suggestions));
+    let question = told.and_then(|told| question(told, env));
     if let (Some(socket), Some(question)) = (socket, question)
-        && let Some((answer, mut stream)) = answer_of(&socket, &question)
+        && let Some((answer, mut stream)) =
+            answer_of(&socket, &question, &offered.unwrap_or_default())
         && print(&output(&answer).to_string()).is_ok()
     {
         // The service notes it; a service that is gone learns it never.
@@ -87,19 +94,24 @@ fn question(told: Told, env: &Variables) -> Option<String> {
         call: told.tool_use_id,
         tool_name: told.tool_name,
         tool_input: told.tool_input,
+        suggestions: told.permission_suggestions,
     };
     let mut line = serde_json::to_string(&question).ok()?;
     line.push('\n');
     Some(line)
 }
 
-fn answer_of(socket: &Path, question: &str) -> Option<(Answer, UnixStream)> {
+fn answer_of(
+    socket: &Path,
+    question: &str,
+    offered: &SessionRules,
+) -> Option<(Answer, UnixStream)> {
     let deadline = Instant::now() + Duration::from_secs(PATIENCE);
     let mut lost_at: Option<Instant> = None;
     let mut stream = UnixStream::connect(socket).ok()?;
     loop {
         let begun = Instant::now();
-        match ask(stream, question, deadline) {
+        match ask(stream, question, offered, deadline) {
             End::Answered(answer, stream) => return Some((answer, stream)),
             End::Over => return None,
             End::Lost => {
@@ -127,7 +139,7 @@ fn again(socket: &Path, until: Instant) -> Option<UnixStream> {
     None
 }
 
-fn ask(mut stream: UnixStream, question: &str, deadline: Instant) -> End {
+fn ask(mut stream: UnixStream, question: &str, offered: &SessionRules, deadline: Instant) -> End {
     let own = rustix::process::geteuid();
     if !socket_peercred(&stream).is_ok_and(|peer| peer.uid == own) {
         return End::Over;
@@ -153,7 +165,10 @@ fn ask(mut stream: UnixStream, question: &str, deadline: Instant) -> End {
         Ok(_) | Err(_) => {}
     }
     match serde_json::from_str::<Answered>(&answer) {
-        Ok(Answered { decision, message }) => match decision.as_str() {
+        Ok(Answered { decision, message, for_session }) => match decision.as_str() {
+            "allow" if for_session => {
+                End::Answered(Answer::AllowForSession(offered.clone()), stream)
+            }
             "allow" => End::Answered(Answer::Allow, stream),
             "deny" => End::Answered(Answer::Deny(message), stream),
             _ => End::Over,

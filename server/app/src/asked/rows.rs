@@ -80,6 +80,7 @@ pub(crate) fn pending(prompt: &PromptRow) -> PendingPermission {
         summary: prompt.summary.clone(),
         truncated: prompt.truncated,
         expires_at: prompt.expires_at,
+        session_rules: prompt.session_rules.clone(),
     }
 }
 
@@ -104,5 +105,7 @@ pub(crate) fn approval(row: PromptRow) -> Option<Approval> {
         message: row.message.map(|message| redact_text(&message)),
         answered_at: row.answered_at,
         actor: row.actor,
+        session_rules: row.session_rules,
+        for_session: row.for_session,
     })
 }

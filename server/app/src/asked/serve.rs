@@ -16,11 +16,12 @@ use std::time::Duration;
 use svc_agent::answered_call::AnsweredCall;
 use svc_domain::approval_hook::PATIENCE;
 use svc_domain::hosted::prompt;
+use svc_domain::session_rules::SessionRules;
 use svc_shared::Timestamp;
 use svc_shared::api::approvals::ApprovalRequest;
 use svc_shared::events::Event;
 use svc_shared::ids::InstanceId;
-use svc_store::{NewBridgePrompt, PromptEnd};
+use svc_store::{NewBridgePrompt, PromptEnd, PromptRow};
 use svc_watch::{Pace, Subscription};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::UnixStream;
@@ -44,7 +45,7 @@ struct Asker {
 /// How the wait for an answer ended.
 enum End {
     /// With a decision.
-    Decided(String, Option<String>),
+    Decided(Box<PromptRow>),
     /// It was withdrawn by somebody else.
     Gone,
     /// It is to be withdrawn.
@@ -76,23 +77,23 @@ impl Asked {
         let (read, mut write) = stream.into_split();
         let mut heard = BufReader::new(read.take(LONGEST)).lines();
         let said = timeout(SAID, heard.next_line()).await;
-        let Ok(Ok(Some(said))) = said else { return tell(&mut write, "none", None).await };
+        let Ok(Ok(Some(said))) = said else { return tell(&mut write, "none", None, false).await };
         let question = serde_json::from_str::<Question>(&said).ok();
         let question = question.filter(|asked| asked.request_id.parse::<uuid::Uuid>().is_ok());
-        let Some(question) = question else { return tell(&mut write, "none", None).await };
+        let Some(question) = question else { return tell(&mut write, "none", None, false).await };
         let size = u32::try_from(said.len() / 1024 + 1).unwrap_or(u32::MAX);
         drop(said);
         let Ok(_room) = self.room.try_acquire_many(size) else {
             tracing::warn!("a question was left to its agent, because too much waits already");
-            return tell(&mut write, "none", None).await;
+            return tell(&mut write, "none", None, false).await;
         };
         let (id, asker) = (question.request_id.clone(), self.asker(&question));
         let input = question.tool_input.clone();
         let request = requested::read(&question.tool_name, input, question.cwd.clone()).await?;
         let Some(connected) = self.connect(&id, request) else {
-            return tell(&mut write, "none", None).await;
+            return tell(&mut write, "none", None, false).await;
         };
-        let Some(asker) = asker else { return tell(&mut write, "none", None).await };
+        let Some(asker) = asker else { return tell(&mut write, "none", None, false).await };
         let mut elsewhere = self.elsewhere(&question);
         if let Some(elsewhere) = &mut elsewhere {
             // Before anybody hears of the question: what is there now is about earlier calls.
@@ -104,8 +105,10 @@ impl Asked {
         let end = self.wait(&id, expires_at, &mut heard, elsewhere.as_mut()).await;
         let (store, clock) = (&self.parts.registry.store, &self.parts.clock);
         match end {
-            End::Decided(decision, message) => {
-                let told = tell(&mut write, &decision, message.as_deref()).await;
+            End::Decided(row) => {
+                let decision = row.decision.as_deref().unwrap_or_default();
+                let told =
+                    tell(&mut write, decision, row.message.as_deref(), row.for_session).await;
                 // The hook says that it has read the answer.
                 let has_arrived = told.is_ok()
                     && matches!(timeout(SAID, heard.next_line()).await, Ok(Ok(Some(_))));
@@ -117,11 +120,11 @@ impl Asked {
                     );
                 }
             }
-            End::Gone => tell(&mut write, "none", None).await?,
+            End::Gone => tell(&mut write, "none", None, false).await?,
             End::Withdraw(why) => {
                 store.cancel_bridge_prompt(&id, why, clock.now()).await?;
                 // A hook that is gone hears nothing.
-                let _ = tell(&mut write, "none", None).await;
+                let _ = tell(&mut write, "none", None, false).await;
             }
             End::Shutdown => return Ok(()),
         }
@@ -163,6 +166,7 @@ impl Asked {
         let words = prompt::describe("can_use_tool", &input);
         let now = self.parts.clock.now();
         let conversation = self.parts.refs.session(&question.session_id);
+        let offered = SessionRules::offered(&question.suggestions);
         let new = NewBridgePrompt {
             request_id: id,
             instance_id: asker.bridge.as_ref(),
@@ -172,6 +176,7 @@ impl Asked {
             summary: &words.summary,
             truncated: words.truncated,
             expires_at: now.plus(Duration::from_secs(PATIENCE)),
+            session_rules: offered.words(),
         };
         let parked = self.parts.registry.store.park_bridge_prompt(&new, now).await?;
         self.refresh().await?;
@@ -198,9 +203,9 @@ impl Asked {
         let expiry = tokio::time::sleep(left.min(Duration::from_secs(PATIENCE)));
         tokio::pin!(expiry);
         loop {
-            match self.rows.get(id).map(|row| (row.decision, row.message)) {
-                Some((None, _)) => {}
-                Some((Some(decision), message)) => return End::Decided(decision, message),
+            match self.rows.get(id) {
+                Some(row) if row.decision.is_none() => {}
+                Some(row) => return End::Decided(Box::new(row)),
                 None => return End::Gone,
             }
             tokio::select! {
@@ -308,8 +313,9 @@ async fn tell(
     write: &mut OwnedWriteHalf,
     decision: &str,
     message: Option<&str>,
+    for_session: bool,
 ) -> Result<(), AppError> {
-    let line = line(decision, message).map_err(AppError::internal)?;
+    let line = line(decision, message, for_session).map_err(AppError::internal)?;
     let written = timeout(SAID, write.write_all(&line)).await;
     written.map_err(AppError::internal)?.map_err(AppError::internal)
 }

@@ -48,16 +48,20 @@ pub(super) fn is_own(stream: &UnixStream) -> bool {
 
 /// Has the agent ask by itself, without waiting for it to hear that.
 pub(super) fn decline(stream: &UnixStream) {
-    if let Ok(line) = line("none", None) {
+    if let Ok(line) = line("none", None, false) {
         // One that does not take a short line asks by itself as well.
         let _ = stream.try_write(&line);
     }
 }
 
 /// An answer as it is written.
-pub(super) fn line(decision: &str, message: Option<&str>) -> serde_json::Result<Vec<u8>> {
+pub(super) fn line(
+    decision: &str,
+    message: Option<&str>,
+    for_session: bool,
+) -> serde_json::Result<Vec<u8>> {
     let (decision, message) = (decision.to_owned(), message.map(str::to_owned));
-    let mut line = serde_json::to_vec(&Answered { decision, message })?;
+    let mut line = serde_json::to_vec(&Answered { decision, message, for_session })?;
     line.push(b'\n');
     Ok(line)
 }

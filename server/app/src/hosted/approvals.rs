@@ -131,13 +131,30 @@ impl Approvals {
                 "`message` goes with a refusal only; leave it out, or send it as a message",
             ));
         }
+        if word == "deny" && answer.for_session {
+            return Err(AppError::invalid(
+                "`for_session` goes with allow only; leave it out to refuse this request",
+            ));
+        }
         self.parts.rows.refresh().await?;
+        if answer.for_session {
+            let open = self.open().await?;
+            let mut named = open.iter().filter(|one| one.request_id == request_id);
+            let is_its = |one: &&Approval| id.is_none() || one.instance_id.as_ref() == id;
+            if named.find(is_its).is_some_and(|one| one.session_rules.is_empty()) {
+                return Err(AppError::invalid(
+                    "`for_session`: the agent offers nothing to allow for its session; allow this \
+                     request alone",
+                ));
+            }
+        }
         if word == "deny" {
             // An agent that fills the disk must not go unrefused.
             reserve::make_room(&self.parts.config.state_dir).await;
         }
         let actor = audit::current().map(|actor| actor.to_string());
-        let decision = Decision { word, message, actor: actor.as_deref() };
+        let decision =
+            Decision { word, for_session: answer.for_session, message, actor: actor.as_deref() };
         let over = || {
             AppError::new(
                 ErrorCode::Stale,

@@ -19,6 +19,7 @@ use svc_domain::hosted::prompt::{self, Answer, Treatment};
 use svc_domain::hosted::{Fact, HostedSession, State};
 use svc_domain::identity::{GoneBecause, Pid, ProcessIdentity, Verdict};
 use svc_domain::redact::redact_text;
+use svc_domain::session_rules::SessionRules;
 use svc_hosted::client::Client;
 use svc_hosted::protocol::{Listed, Reattached, StreamFrame, StreamName};
 use svc_shared::events::Event;
@@ -35,21 +36,29 @@ const LONGEST_DETAIL: usize = 2000;
 #[derive(Default)]
 pub(super) struct Shared {
     /// What the agent asks, unredacted: it takes no permission without its own words.
-    inputs: Mutex<HashMap<String, Value>>,
+    inputs: Mutex<HashMap<String, Wanted>>,
     /// Questions whose end was told to viewers.
     told: Mutex<HashSet<String>>,
     /// An answer may be there to be sent.
     pub answered: Notify,
 }
 
+/// What an agent wants, in its own words.
+#[derive(Clone)]
+struct Wanted {
+    input: Value,
+    /// What it offers to allow for the session.
+    offered: SessionRules,
+}
+
 impl Shared {
-    fn inputs(&self) -> std::sync::MutexGuard<'_, HashMap<String, Value>> {
+    fn inputs(&self) -> std::sync::MutexGuard<'_, HashMap<String, Wanted>> {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a question asks for, unredacted.
     pub(super) fn input(&self, id: &str) -> Option<Value> {
-        self.inputs().get(id).cloned()
+        self.inputs().get(id).map(|wanted| wanted.input.clone())
     }
 
     /// Tells viewers what became of a question, once.
@@ -379,6 +388,8 @@ impl Pump {
         }
         let words = prompt::describe(subtype, &request);
         let input = request.get("input").cloned().unwrap_or_else(|| json!({}));
+        let suggestions = request.get("permission_suggestions").unwrap_or(&Value::Null);
+        let offered = SessionRules::offered(suggestions);
         let shown = self.redacted(request);
         self.ring.push(json!({ "type": "control_request", "request_id": id,
             "subtype": subtype, "request": shown }));
@@ -393,11 +404,15 @@ impl Pump {
             tool: words.tool.as_deref(),
             summary: &words.summary,
             truncated: words.truncated,
+            session_rules: offered.words(),
         };
         let now = self.parts.rows.clock.now();
         let parked = self.parts.rows.store.park_prompt(&new, now).await?;
         // A name that waits already replaces nothing.
-        self.shared.inputs().entry(id.clone()).or_insert(input);
+        self.shared
+            .inputs()
+            .entry(id.clone())
+            .or_insert(Wanted { input, offered: offered.clone() });
         self.parts.rows.refresh().await?;
         match parked.decision {
             None => {
@@ -460,9 +475,13 @@ impl HostedParts {
             if row.process_id != process || row.decision.is_none() || row.delivered_at.is_some() {
                 continue;
             }
-            let Some(input) = shared.inputs().get(&row.request_id).cloned() else { continue };
-            let answer = if is_allowed { Answer::Allow } else { Answer::Deny(row.message.clone()) };
-            let line = prompt::answer_line(&row.request_id, &answer, &input);
+            let Some(wanted) = shared.inputs().get(&row.request_id).cloned() else { continue };
+            let answer = match (is_allowed, row.for_session) {
+                (true, true) => Answer::AllowForSession(wanted.offered),
+                (true, false) => Answer::Allow,
+                (false, _) => Answer::Deny(row.message.clone()),
+            };
+            let line = prompt::answer_line(&row.request_id, &answer, &wanted.input);
             // Before what the agent does with it.
             let behavior = if is_allowed { "allow" } else { "deny" };
             shared.resolved(ring, &row.request_id, behavior);

@@ -1,6 +1,7 @@
 //! What an agent asks for, as a person sees it, and how it is answered.
 
 use crate::redact::redact_text;
+use crate::session_rules::SessionRules;
 use serde_json::{Value, json};
 use svc_shared::text::is_unprintable;
 
@@ -74,6 +75,8 @@ fn cut(text: &str, most: usize) -> (String, bool) {
 pub enum Answer {
     /// Go ahead.
     Allow,
+    /// Go ahead, and do the like of it for the rest of the session without asking.
+    AllowForSession(SessionRules),
     /// Do not, for this reason.
     Deny(Option<String>),
 }
@@ -85,6 +88,8 @@ pub enum Answer {
 pub fn answer_line(request_id: &str, answer: &Answer, input: &Value) -> String {
     let response = match answer {
         Answer::Allow => json!({ "behavior": "allow", "updatedInput": input }),
+        Answer::AllowForSession(rules) => json!({ "behavior": "allow", "updatedInput": input,
+            "updatedPermissions": rules.updates() }),
         Answer::Deny(message) => {
             json!({ "behavior": "deny", "message": message.as_deref().unwrap_or(DENIED) })
         }

@@ -231,7 +231,11 @@ impl FromFields for ReleaseRequest {
 
 impl FromFields for AnswerRequest {
     fn take(fields: &mut Fields) -> Self {
-        Self { decision: fields.required_text("decision"), message: fields.text("message") }
+        Self {
+            decision: fields.required_text("decision"),
+            message: fields.text("message"),
+            for_session: fields.flag("for_session").unwrap_or_default(),
+        }
     }
 }
 

@@ -223,7 +223,7 @@ impl<'a> Session<'a> {
                 Ok(Event::Decided(call, decision)) => {
                     // Too late where somebody at the terminal was faster.
                     if self.asking.is_some() && self.call == call {
-                        self.permit(decision == Decision::Allow);
+                        self.permit(matches!(decision, Decision::Allow(_)));
                     }
                     None
                 }
