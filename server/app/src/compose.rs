@@ -153,7 +153,7 @@ impl UseCases {
         let reads = (&config, &registry, &catalog, &agent, &refs, &watcher);
         let around = (&read_model, &agent_config, &clock, &tasks);
         let questions = Arc::new(Asked::new(asked, reads, around));
-        let config_editor = Arc::new(ConfigEditor::new(&config, &parts.origin, &audit, &tasks));
+        let config_editor = ConfigEditor::new(&config, &parts.origin, &agent, &audit, &tasks);
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
             registry: Arc::clone(&registry),

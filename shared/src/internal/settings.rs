@@ -57,7 +57,7 @@ pub struct ConfigSpec {
     pub map_keys: Vec<MapKey>,
     /// Whether another key replaces it.
     pub deprecated: bool,
-    /// What a part of it needs; null where nothing is missing.
+    /// Whether what it needs is there; null for a key that needs nothing.
     pub dep_status: Option<DepStatus>,
     /// `file`, `env` or `default`.
     pub source: String,

@@ -40,7 +40,7 @@ async fn restarted(world: &World, before: i64) -> String {
         .await
 }
 
-async fn restart(world: &World, client: &Client) {
+pub async fn restart(world: &World, client: &Client) {
     let before = started_at(world);
     let reply = client.post("/api/restart").await.expect(202);
     assert_eq!(reply.json(), json!({ "restarting": true }));
@@ -49,7 +49,7 @@ async fn restart(world: &World, client: &Client) {
 
 /// Clients that ask without a pause during some work, and a while after it.
 /// None fails.
-async fn under_load(client: impl Fn() -> Client, work: impl Future<Output = ()>) {
+pub async fn under_load(client: impl Fn() -> Client, work: impl Future<Output = ()>) {
     let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let clients = join_all((0..CLIENTS).map(|number| {
         let (is_over, answered, client) = (&is_over, &answered, client());

@@ -16,7 +16,7 @@ fn files(world: &World) -> Vec<(String, PathBuf)> {
     files
 }
 
-fn debug_file(world: &World, suffix: &str) -> PathBuf {
+pub fn debug_file(world: &World, suffix: &str) -> PathBuf {
     let is_it = |name: &str| {
         name.strip_suffix(suffix).is_some_and(|stem| stem.ends_with(|c: char| c.is_ascii_digit()))
     };
@@ -24,7 +24,7 @@ fn debug_file(world: &World, suffix: &str) -> PathBuf {
     found.expect("a debug file").1
 }
 
-fn append(path: &PathBuf, text: &str) {
+pub fn append(path: &PathBuf, text: &str) {
     use std::io::Write as _;
     let mut file = fs::File::options().append(true).open(path).expect("the agent's log");
     file.write_all(text.as_bytes()).expect("room");

@@ -16,7 +16,7 @@ const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=4$5dovhQvUlE3m6YlIFQxn3Q\
     $dNG9KzFkBn/cdCqfwz8NAphEpGXQm3Eg2xTeojOtyxk";
 
 /// Writes the configuration of a world as a person would, with comments.
-fn by_hand(world: &World, more: &str) {
+pub fn by_hand(world: &World, more: &str) {
     let text = format!(
         "# Ours.\nprojects_root: {}   # all of them\nstate_dir: {}\nport: {}\n\
          claude:\n  # the simulator\n  binary: {}\n  node_from_nvm: false\n{more}",
@@ -28,21 +28,21 @@ fn by_hand(world: &World, more: &str) {
     write(world, &text);
 }
 
-fn write(world: &World, text: &str) {
+pub fn write(world: &World, text: &str) {
     fs::write(&world.config, text).unwrap();
     fs::set_permissions(&world.config, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-fn text(world: &World) -> String {
+pub fn text(world: &World) -> String {
     fs::read_to_string(&world.config).unwrap()
 }
 
-fn entries(world: &World) -> Vec<Value> {
+pub fn entries(world: &World) -> Vec<Value> {
     let text = fs::read_to_string(world.state.join("config_audit.log")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-async fn put(server: &Server<'_>, path: &str, body: &Value) -> crate::harness::Reply {
+pub async fn put(server: &Server<'_>, path: &str, body: &Value) -> crate::harness::Reply {
     let request = server.client.request(Method::PUT, path).header("Origin", &server.base);
     server.client.send(request.json(body)).await
 }

@@ -11,6 +11,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use svc_shared::api::instances::Instance;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 /// Clients that ask without a pause.
 const CLIENTS: usize = 12;
@@ -41,6 +43,26 @@ fn digest(path: &Path) -> String {
 
 async fn upgrade(world: &World, from: &Path) -> Ran {
     world.cli(&["upgrade", "--from", from.to_str().unwrap(), "--json"]).await
+}
+
+/// What a program does that takes the place of the service, and answers 503 to everybody.
+async fn unwell(world: &World) -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut caller, _)) = listener.accept().await {
+            let reply = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+            let _ = caller.read(&mut [0; 4096]).await; // whatever it asks
+            let _ = caller.write_all(reply.as_bytes()).await; // or it has gone
+        }
+    });
+    let record = json!({
+        "pid": "PID", "start_ticks": 1, "boot_id": "none", "started_at": 1,
+        "address": format!("http://{address}/"),
+    });
+    let record = record.to_string().replace("\"PID\"", "%d");
+    let file = world.state.join("run.lock");
+    format!("run) printf '{record}' $$ >'{}'; exec sleep 600 ;;", file.display())
 }
 
 /// A service that runs from a build in a directory of its own, with a bridge.
@@ -138,6 +160,7 @@ async fn h121_what_does_not_serve_is_taken_back_with_the_registry() {
             "it ended",
         ),
         ("never serves", "run) exec sleep 600 ;;".to_owned(), "did not serve within"),
+        ("answers that it is not well", unwell(&world).await, "did not serve within"),
     ] {
         let from = broken(&world, &cases);
         let ran = upgrade(&world, &from).await;
@@ -153,7 +176,7 @@ async fn h121_what_does_not_serve_is_taken_back_with_the_registry() {
     let kept = names(&world.state.join("backups"));
     assert!(kept.iter().any(|name| name.starts_with("refused-after-")), "{kept:?}");
     let audit = fs::read_to_string(world.state.join("config_audit.log")).unwrap();
-    assert_eq!(audit.matches("\"upgrade-failed\"").count(), 4, "{audit}");
+    assert_eq!(audit.matches("\"upgrade-failed\"").count(), 5, "{audit}");
     let (code, log) = server.stop().await;
     assert_eq!(code, Some(0), "{log}");
 }

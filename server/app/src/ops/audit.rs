@@ -6,12 +6,13 @@
 
 use crate::{AppError, Role};
 use rustix::fs::{Mode, OFlags, fchmod, open};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::future::Future;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -192,6 +193,36 @@ impl AuditLog {
         if let Err(error) = self.append(who, change, &failed).await {
             tracing::error!(error = %error, "the audit log lacks that a change failed");
         }
+    }
+
+    /// Where the log ends now, in bytes; 0 while there is none.
+    pub fn end(&self) -> u64 {
+        std::fs::symlink_metadata(&self.file).map_or(0, |meta| meta.len())
+    }
+
+    /// Keys of the configuration file that somebody changed through svc since `from` bytes, and
+    /// where the log ends now. Blocks.
+    ///
+    /// A log that was rotated meanwhile is read from its beginning; one that cannot be read has
+    /// nothing to tell.
+    pub fn configured_since(&self, from: u64) -> (BTreeSet<String>, u64) {
+        #[derive(Deserialize)]
+        struct Told {
+            actor: String,
+            surface: String,
+            keys: Vec<String>,
+        }
+        let mut text = String::new();
+        let from = if from > self.end() { 0 } else { from };
+        let read = File::open(&self.file).and_then(|mut file| {
+            file.seek(SeekFrom::Start(from))?;
+            file.take(ROTATE_AT).read_to_string(&mut text)
+        });
+        let end = from + read.unwrap_or_default() as u64;
+        let by_hand = Actor::ByHand.to_string();
+        let told = text.lines().filter_map(|line| serde_json::from_str::<Told>(line).ok());
+        let told = told.filter(|one| one.surface.starts_with("config") && one.actor != by_hand);
+        (told.flat_map(|one| one.keys).collect(), end)
     }
 
     async fn append(

@@ -10,6 +10,8 @@ pub use reload::{Reloaded, ask_reload};
 pub use write::{ConfigFile, ConfigSurface, FileChange, Written};
 
 use crate::AppError;
+use crate::agent::Agent;
+use crate::hosted::program_of;
 use crate::ops::audit::Audit;
 use crate::tasks::{Tasks, blocking};
 use serde_json::Value;
@@ -20,8 +22,9 @@ use svc_config::{
     Config, Loaded, Origin, Row, Source, View, Wanted, describe, file_reason, load_candidate, show,
     table,
 };
+use svc_process::programs;
 use svc_shared::error::ErrorCode;
-use svc_shared::internal::settings::{ConfigReport, ConfigSpec, FileOnlyKey};
+use svc_shared::internal::settings::{ConfigReport, ConfigSpec, DepStatus, FileOnlyKey};
 use tokio::sync::{Mutex, watch};
 
 /// Which keys an editor is about.
@@ -53,12 +56,25 @@ impl ConfigList {
 pub struct ConfigEditor {
     config: Arc<Config>,
     origin: Origin,
+    agent: Arc<Agent>,
     audit: Arc<Audit>,
     tasks: Tasks,
-    /// The values of now with their sources, once they were compared with the file.
-    running: Mutex<Option<Loaded>>,
+    /// What is known once the file was read again.
+    running: Mutex<Option<Known>>,
+    /// Where the audit log ended at the start, bytes.
+    told_at_start: u64,
     /// Told when values were replaced.
     replaced: watch::Sender<()>,
+}
+
+/// What a service knows of its file.
+struct Known {
+    /// The values of now with their sources.
+    values: Loaded,
+    /// The file as it was read last, with what waits for a restart.
+    seen: Loaded,
+    /// Where the audit log ended then, bytes.
+    told: u64,
 }
 
 impl ConfigEditor {
@@ -71,17 +87,20 @@ impl ConfigEditor {
     pub(crate) fn new(
         config: &Arc<Config>,
         origin: &Origin,
+        agent: &Arc<Agent>,
         audit: &Arc<Audit>,
         tasks: &Tasks,
-    ) -> Self {
-        Self {
+    ) -> Arc<Self> {
+        Arc::new(Self {
             config: Arc::clone(config),
             origin: origin.clone(),
+            agent: Arc::clone(agent),
             audit: Arc::clone(audit),
             tasks: tasks.clone(),
             running: Mutex::default(),
+            told_at_start: audit.log.end(),
             replaced: watch::Sender::new(()),
-        }
+        })
     }
 
     /// Whether the dashboard may change settings.
@@ -104,8 +123,16 @@ impl ConfigEditor {
     /// The reading was cut off.
     pub async fn report(&self, list: ConfigList) -> Result<ConfigReport, AppError> {
         let (origin, can_save) = (self.origin.clone(), self.can_save());
-        let running = self.running.lock().await.clone();
-        blocking(move || report(&origin, running, list, can_save)).await
+        let running = self.running.lock().await.as_ref().map(|known| known.values.clone());
+        let (config, agent) = (Arc::clone(&self.config), Arc::clone(&self.agent));
+        blocking(move || {
+            let mut report = report(&origin, running, list, can_save);
+            if let Some(spec) = report.specs.get_mut(HOSTED) {
+                spec.dep_status = Some(daemon(&config, &agent));
+            }
+            report
+        })
+        .await
     }
 
     /// Writes values of a list to the file.
@@ -126,6 +153,15 @@ impl ConfigEditor {
         if let Some(refused) = wanted.iter().find_map(refusal) {
             return Err(AppError::invalid(refused));
         }
+        let starts_using =
+            |one: &Wanted| one.key() == HOSTED && one.value().as_bool() == Some(true);
+        if !self.config.hosted.enabled && wanted.iter().any(starts_using) {
+            let (config, agent) = (Arc::clone(&self.config), Arc::clone(&self.agent));
+            let daemon = blocking(move || daemon(&config, &agent)).await?;
+            if !daemon.available {
+                return Err(AppError::invalid(format!("{HOSTED}: {}", daemon.hint)));
+            }
+        }
         let Some((found, environment)) = self.origin.parts() else {
             return Err(AppError::new(
                 ErrorCode::ReadOnly,
@@ -141,6 +177,22 @@ impl ConfigEditor {
         // A save that has begun ends, whether or not somebody still waits for the answer.
         self.tasks.complete(work).await
     }
+}
+
+/// The key that needs another program.
+const HOSTED: &str = "hosted.enabled";
+
+/// Whether the daemon of Direct Sessions is on this machine, or runs already.
+fn daemon(config: &Config, agent: &Agent) -> DepStatus {
+    let available = program_of(config, &agent.environment()).is_ok()
+        || programs::listener_of(&config.hosted_socket()).is_some();
+    let hint = match available {
+        true => String::new(),
+        false => "`svc-hosted` was not found; put that of the same release beside svc, or name \
+                  it in `hosted.binary` in the file"
+            .to_owned(),
+    };
+    DepStatus { available, hint }
 }
 
 /// Why the dashboard may not set this value; none when it may.

@@ -2,18 +2,19 @@
 //!
 //! What needs no restart is in force at once.
 
-use super::ConfigEditor;
+use super::{ConfigEditor, Known};
 use crate::AppError;
 use crate::nudge;
 use crate::ops::audit::{self, Actor, Change, Scope, Surface};
 use crate::tasks::blocking;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use svc_config::Applied;
+use svc_config::{Applied, Loaded};
 use tracing::{error, info};
 
 /// What a command that wrote the file sends to the socket for nudges.
@@ -52,40 +53,79 @@ impl ConfigEditor {
     /// The file cannot be used: every value stays as it is.
     pub async fn reload(&self, recorded: &[String]) -> Result<Applied, AppError> {
         let mut running = self.running.lock().await;
-        let origin = self.origin.clone();
-        let read = blocking(move || Some((origin.as_it_was()?.ok()?, origin.read_again()?)));
-        let Some((at_start, newer)) = read.await? else {
+        // Whoever writes the file through svc has told the log first: both are read between two
+        // writes. Where the lock cannot be had, the file counts all the same.
+        let lock = super::write::lock(&self.config.state_dir, &self.origin).await;
+        let (origin, log) = (self.origin.clone(), self.audit.log.clone());
+        let from = running.as_ref().map_or(self.told_at_start, |known| known.told);
+        let read = blocking(move || {
+            let read = (origin.as_it_was()?.ok()?, origin.read_again()?);
+            Some((read, log.configured_since(from)))
+        });
+        let read = read.await?;
+        drop(lock);
+        let Some(((at_start, newer), (told_keys, told))) = read else {
             return Err(AppError::invalid("this service was started without a file to read"));
         };
         let newer = newer.map_err(|errors| super::write::invalid(&errors))?;
         let mut known = match running.take() {
             Some(known) => known,
-            None => at_start.held_in(&self.config),
-        };
-        let planned = known.compare(&newer);
-        let unrecorded: Vec<String> =
-            planned.now.iter().filter(|key| !recorded.contains(key)).cloned().collect();
-        let applied = match unrecorded.is_empty() {
-            true => Ok(known.take_live(&newer)),
-            false => {
-                let change = Change {
-                    surface: Surface::Config,
-                    scope: Scope::Global,
-                    target: self.file_name(),
-                    action: "apply",
-                    keys: unrecorded.into_iter().map(Into::into).collect(),
-                };
-                let taken = async { Ok(known.take_live(&newer)) };
-                // Nobody else changes the file without an entry of their own.
-                audit::acting_as(Actor::ByHand, self.audit.record(change, taken)).await
+            None => {
+                Known { seen: at_start.clone(), values: at_start.held_in(&self.config), told: from }
             }
         };
+        let is_recorded =
+            |key: &str| recorded.iter().any(|one| one == key) || told_keys.contains(key);
+        let applied = self.take(&mut known, newer, is_recorded).await;
+        if applied.is_ok() {
+            known.told = told;
+        }
         *running = Some(known);
         if let Ok(applied) = &applied {
             tell(applied);
             self.replaced.send_replace(());
         }
         applied
+    }
+
+    /// Records what somebody changed by hand, and applies what needs no restart.
+    async fn take(
+        &self,
+        known: &mut Known,
+        newer: Loaded,
+        is_recorded: impl Fn(&str) -> bool,
+    ) -> Result<Applied, AppError> {
+        let by_hand = known.seen.compare(&newer);
+        let unrecorded = |keys: &[String]| -> Vec<Cow<'static, str>> {
+            let keys = keys.iter().filter(|key| !is_recorded(key));
+            keys.map(|key| Cow::Owned(key.clone())).collect()
+        };
+        let change = |action, keys| Change {
+            surface: Surface::Config,
+            scope: Scope::Global,
+            target: self.file_name(),
+            action,
+            keys,
+        };
+        // Nobody else changes the file without an entry of their own.
+        let later = unrecorded(&by_hand.at_restart);
+        if !later.is_empty() {
+            let nothing = async { Ok(()) };
+            audit::acting_as(Actor::ByHand, self.audit.record(change("update", later), nothing))
+                .await?;
+        }
+        let now = unrecorded(&known.values.compare(&newer).now);
+        let values = &mut known.values;
+        let applied = match now.is_empty() {
+            true => values.take_live(&newer),
+            false => {
+                let taken = async { Ok(values.take_live(&newer)) };
+                audit::acting_as(Actor::ByHand, self.audit.record(change("apply", now), taken))
+                    .await?
+            }
+        };
+        known.seen = newer;
+        Ok(applied)
     }
 
     fn file_name(&self) -> String {

@@ -14,11 +14,11 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use svc_config::{
-    ConfigErrors, EditError, Environment, Found, Loaded, OldName, Source, Wanted, candidate, load,
-    load_candidate, reconciled,
+    ConfigErrors, EditError, Environment, Found, Loaded, OldName, Origin, Source, Wanted,
+    candidate, load, load_candidate, reconciled,
 };
 use svc_process::files;
-use svc_process::locks::FileLocks;
+use svc_process::locks::{FileLock, FileLocks};
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
 
@@ -182,6 +182,13 @@ impl ConfigFile {
         let changed = changed(&before, change).map_err(uneditable)?;
         Ok(Draft { path, before, after, loaded, changed })
     }
+}
+
+/// Keeps others from writing the file of a running service meanwhile; none where it has no file or
+/// the lock cannot be had.
+pub(super) async fn lock(state_dir: &Path, origin: &Origin) -> Option<FileLock> {
+    let path = origin.path()?.canonicalize().ok()?;
+    FileLocks::new(state_dir.join("locks")).lock(&path, LOCK_WAIT).await.ok()
 }
 
 /// The keys whose text a change alters, each with its name in the schema.
