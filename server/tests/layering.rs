@@ -278,6 +278,7 @@ const PAGE: &[(&str, &[&str], &[&str])] = &[
             "prefs",
             "push",
             "ready",
+            "restarting",
             "restores",
             "say",
             "store",

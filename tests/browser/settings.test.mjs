@@ -33,7 +33,8 @@ async function fill(selector, text) {
 
 before(async () => {
   const auth = { enabled: true, password_required: true, password_hash: HASH };
-  machine = await world({}, { auth, config_write: { enabled: true } }, PASSWORD);
+  const hosted = { binary: '/nowhere/svc-hosted' };
+  machine = await world({}, { auth, hosted, config_write: { enabled: true } }, PASSWORD);
   browser = await launch();
   ({ page, complaints } = await tab(browser));
   ({ seen, press, says, gone, shot } = person(page));
@@ -72,6 +73,61 @@ test('H123: a setting is changed, saved and written to the file', async () => {
   assert.match(text, /auto_enable_remote_control"?: false/);
 });
 
+test('what a save would change is listed, and each change can be taken back', async () => {
+  await fill(field('restart.max_crashes'), '9');
+  await says(part('settings-bar'), 'They take effect when you save.');
+  await press(`${setting('api.openapi_enabled')} [role=switch]`);
+  await says(part('settings-bar'), 'after a restart of svc');
+  await press(part('settings-review'));
+  await seen(part('settings-changes'));
+  const rows = await page.$$eval(part('settings-change'), (all) =>
+    all.map((row) => [...row.children].slice(0, 3).map((one) => one.innerText.trim())),
+  );
+  assert.deepEqual(rows, [
+    ['api.openapi_enabled', 'On', 'Off'],
+    ['restart.max_crashes', '7', '9'],
+  ]);
+  await shot('settings-review');
+  await press('[aria-label="Undo restart.max_crashes"]');
+  await says(part('settings-bar'), '1 change');
+  assert.equal(await page.$eval(field('restart.max_crashes'), (input) => input.value), '7');
+  await press('[aria-label="Undo api.openapi_enabled"]');
+  await gone(part('settings-bar'));
+});
+
+test('a view with unsaved edits is not left without a question', async () => {
+  await fill(field('restart.max_crashes'), '9');
+  await press(part('nav-projects'));
+  await seen(part('unsaved'));
+  await shot('settings-unsaved');
+  await press(part('unsaved-stay'));
+  await gone(part('unsaved'));
+  assert.match(page.url(), /\/ui\/settings$/);
+  assert.equal(await page.$eval(field('restart.max_crashes'), (input) => input.value), '9');
+  // The way back asks as well, and leads back once the answer is there.
+  await page.evaluate(() => history.back());
+  await seen(part('unsaved'));
+  assert.match(page.url(), /\/ui\/settings$/);
+  await press(part('unsaved-leave'));
+  await gone(part('settings'));
+  await page.waitForFunction(() => !location.pathname.endsWith('/ui/settings'));
+  // Nothing was saved, and a view without edits is left at once.
+  await press(part('nav-settings'));
+  await seen(part('settings'));
+  assert.equal(await page.$eval(field('restart.max_crashes'), (input) => input.value), '7');
+  await press(part('nav-projects'));
+  await gone(part('settings'));
+  assert.equal(await page.$(part('unsaved')), null);
+  await press(part('nav-settings'));
+  await seen(part('settings'));
+});
+
+test('what needs a program that is missing says so and cannot be switched on', async () => {
+  await says(setting('hosted.enabled'), 'not installed');
+  await says(`${setting('hosted.enabled')} ${part('setting-missing')}`, 'svc-hosted was not found');
+  assert.equal(await page.$eval(`${setting('hosted.enabled')} [role=switch]`, (one) => one.disabled), true);
+});
+
 test('H123: a change of somebody else is told, and the own one stays', async () => {
   await fill(field('restart.max_crashes'), '8');
   await seen(part('settings-bar'));
@@ -91,6 +147,7 @@ test('the second list opens with the password, and is locked again', async () =>
   await page.type('#settings-password', PASSWORD);
   await press(part('settings-confirm'));
   await seen(part('settings-open'));
+  await says(part('settings-left'), 'Open for 9 min');
   await fill(field('clone.max_mb'), '100');
   await press(part('settings-save'));
   await gone(part('settings-bar'));
@@ -103,19 +160,39 @@ test('the second list opens with the password, and is locked again', async () =>
 test('H114: the restart that saved settings wait for is asked about, done and told', async () => {
   await seen(part('settings-waits'));
   await press(part('settings-restart'));
-  await says(part('confirm'), 'Sessions keep running');
+  await says(part('restart-keeps'), 'No session is running.');
   await shot('settings-restart');
-  await press(part('confirm-no'));
-  await gone(part('confirm'));
+  await press(part('restart-cancel'));
+  await gone(part('restart-dialog'));
   await press(part('settings-restart'));
-  await press(part('confirm-yes'));
+  await press(part('restart-begin'));
   // The settings are read again from the service that is back.
   await gone(part('settings-waits'));
+  await gone(part('restart-dialog'));
   assert.match(await page.$eval('body', (body) => body.innerText), /svc is running again/);
   await seen(setting('restart.max_crashes'));
   assert.equal(await page.$eval(field('restart.max_crashes'), (input) => input.value), '8');
   const badges = await page.$eval(setting('api.openapi_enabled'), (row) => row.innerText);
   assert.doesNotMatch(badges, /saved, needs a restart/);
+});
+
+test('the restart is offered in the palette and in About', async () => {
+  await page.keyboard.down('Control');
+  await page.keyboard.press('KeyK');
+  await page.keyboard.up('Control');
+  await seen(part('palette'));
+  await page.type(part('palette-field'), 'restart svc');
+  await page.keyboard.press('Enter');
+  await seen(part('restart-dialog'));
+  await page.keyboard.press('Escape');
+  await gone(part('restart-dialog'));
+  await press(part('nav-about'));
+  await press(part('about-restart'));
+  await seen(part('restart-dialog'));
+  await press(part('restart-cancel'));
+  await gone(part('restart-dialog'));
+  await press(part('nav-settings'));
+  await seen(part('settings'));
 });
 
 test('a searcher finds keys that only the file sets, and why', async () => {

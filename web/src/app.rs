@@ -64,6 +64,16 @@ fn App() -> impl IntoView {
             page.prefs.take(basics.prefs.clone(), &basics.timezone);
         }
     });
+    effect(move || {
+        // Another start of the service has answered, be it of another version.
+        page.live.basics.track();
+        page.live.outdated.track();
+        if page.restarting.settle(page)
+            && page.sheet.with_untracked(|sheet| *sheet == Some(Sheet::Restart))
+        {
+            page.sheet.set(None);
+        }
+    });
     let push_enabled = derived(move || {
         page.live.basics.with(|all| all.as_ref().map(|all| all.notifications.push_enabled))
     });

@@ -131,7 +131,8 @@ fn leave(place: Option<f64>) -> bool {
     })
 }
 
-fn step_back() {
+/// Goes one entry of the history back.
+pub fn step_back() {
     if let Some(history) = history() {
         let _ = history.back(); // there is an entry below
     }

@@ -49,6 +49,8 @@ mod reactive;
 #[cfg(target_arch = "wasm32")]
 mod ready;
 #[cfg(target_arch = "wasm32")]
+mod restarting;
+#[cfg(target_arch = "wasm32")]
 mod restores;
 #[cfg(target_arch = "wasm32")]
 mod say;

@@ -16,12 +16,26 @@ use web_sys::{Element, Event, MouseEvent};
 /// Query member that names the project whose launch dialog is open.
 pub const LAUNCH: &str = "launch";
 
+/// A way to another view that waits for an answer about unsaved edits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Way {
+    /// To an address.
+    To(String),
+    /// To an address that takes the place of the present one.
+    Replace(String),
+    /// Back in the history.
+    Back,
+}
+
 /// Where the page is, and how it gets elsewhere.
 #[derive(Clone, Copy)]
 pub struct Nav {
     at: RwSignal<(String, Query)>,
     /// The view.
     pub route: Memo<Route>,
+    /// Whether the view has edits that leaving it would lose; none where it keeps none.
+    unsaved: StoredValue<Option<Signal<bool>>>,
+    leaving: RwSignal<Option<Way>>,
 }
 
 /// The navigation of this page.
@@ -59,12 +73,21 @@ impl Nav {
     /// Follows the address bar and takes over the links of the page.
     pub fn start() -> Self {
         let at = RwSignal::new(here());
-        let nav = Self { at, route: memo(move || Route::of(&at.with(|(path, _)| path.clone()))) };
+        let nav = Self {
+            at,
+            route: memo(move || Route::of(&at.with(|(path, _)| path.clone()))),
+            unsaved: StoredValue::new(None),
+            leaving: RwSignal::new(None),
+        };
         browser::on_window("popstate", move |_: Event| {
             let is_layer = layers::stepped();
             let now = here();
             if is_layer && at.with_untracked(|at| *at == now) {
                 return; // something over the view was closed; the view stays
+            }
+            if nav.holds(&now.0) {
+                nav.stay_here();
+                return;
             }
             at.set(now);
             let place = window().history().and_then(|h| h.state()).ok().and_then(|it| it.as_f64());
@@ -84,8 +107,78 @@ impl Nav {
         nav
     }
 
+    /// Asks before this view is left while `is_unsaved` holds, as long as the view exists.
+    pub fn guard(self, is_unsaved: Signal<bool>) {
+        self.unsaved.set_value(Some(is_unsaved));
+        // Another page, or none: then the browser asks, in its own words.
+        let close = window_event_listener_untyped("beforeunload", move |event| {
+            if is_unsaved.get_untracked() {
+                event.prevent_default();
+            }
+        });
+        on_cleanup(move || {
+            close.remove();
+            self.unsaved.set_value(None);
+        });
+    }
+
+    /// Whether the way to `path` (without prefix) would lose edits.
+    fn holds(self, path: &str) -> bool {
+        let is_other = self.at.with_untracked(|(here, _)| here != path);
+        is_other && self.unsaved.get_value().is_some_and(|is_unsaved| is_unsaved.get_untracked())
+    }
+
+    /// The same for an address (with prefix); true when the way waits for an answer.
+    fn asks(self, href: &str, way: impl FnOnce(String) -> Way) -> bool {
+        let local = href.strip_prefix(&browser::root()).unwrap_or(href);
+        let path = local.split(['?', '#']).next().unwrap_or(local);
+        let holds = self.holds(path);
+        if holds {
+            self.leaving.set(Some(way(href.to_owned())));
+        }
+        holds
+    }
+
+    /// Takes a step of the history back that leaves the view, until the answer is there.
+    fn stay_here(self) {
+        let (path, query) = self.at.get_untracked();
+        let href = format!("{}{}", browser::href(&path), query.text());
+        if let Ok(history) = window().history() {
+            let _ = history.push_state_with_url(&JsValue::NULL, "", Some(&href)); // as in `add`
+        }
+        // A second step back closes the question.
+        let is_asked = self.leaving.with_untracked(Option::is_some);
+        self.leaving.set((!is_asked).then_some(Way::Back));
+    }
+
+    /// Whether somebody is asked about unsaved edits. Tracked.
+    pub fn is_asked(self) -> bool {
+        self.leaving.with(Option::is_some)
+    }
+
+    /// The answer: the view and its edits stay.
+    pub fn stay(self) {
+        self.leaving.set(None);
+    }
+
+    /// The answer: the edits are lost, and the way is gone.
+    pub fn leave(self) {
+        let Some(way) = self.leaving.get_untracked() else { return };
+        self.unsaved.set_value(None);
+        self.leaving.set(None);
+        match way {
+            Way::To(href) => self.to(&href),
+            Way::Replace(href) => self.replace(&href),
+            // The question has no entry of its own.
+            Way::Back => layers::step_back(),
+        }
+    }
+
     /// Goes to an address of this page (with prefix).
     pub fn to(self, href: &str) {
+        if self.asks(href, Way::To) {
+            return;
+        }
         let href = href.to_owned();
         layers::settled(move || {
             add(&href);
@@ -96,6 +189,9 @@ impl Nav {
 
     /// The same, and the address left is forgotten.
     pub fn replace(self, href: &str) {
+        if self.asks(href, Way::Replace) {
+            return;
+        }
         let href = href.to_owned();
         layers::settled(move || {
             let _ = window()

@@ -10,6 +10,7 @@ use crate::model::prefs::DENSITY;
 use crate::prefs::Preferences;
 use crate::reactive::memo;
 use crate::ready::Ready;
+use crate::restarting::Restarting;
 use crate::restores::Restores;
 use crate::say::Say;
 use crate::store::Store;
@@ -30,6 +31,8 @@ pub enum Sheet {
     New(Making),
     /// The sign-in of the agent.
     AgentSignIn,
+    /// The restart of the service.
+    Restart,
     /// The link of a bridge as a picture.
     Qr(Target),
 }
@@ -59,6 +62,8 @@ pub struct Page {
     pub ready: Ready,
     /// What a restart of the machine ended.
     pub restores: Restores,
+    /// The restart of the service that was asked for here.
+    pub restarting: Restarting,
     /// Name of the view, for the tab's title.
     pub view: RwSignal<String>,
     /// What a person chose.
@@ -93,6 +98,7 @@ impl Page {
             sheet: RwSignal::new(None),
             ready: Ready::new(),
             restores: Restores::new(),
+            restarting: Restarting::new(),
             view: RwSignal::new(String::new()),
             prefs,
             is_compact: memo(move || {

@@ -4,7 +4,9 @@ mod announce;
 mod banner;
 pub mod bars;
 pub mod keys;
+mod leaving;
 mod palette;
+mod restart;
 pub mod sheets;
 mod toasts;
 
@@ -22,6 +24,7 @@ use crate::views::{
 use announce::Announcer;
 use banner::{Banner, OutdatedStrip};
 use bars::{BottomBar, Rail, TopBar};
+use leaving::Leaving;
 use leptos::prelude::*;
 use sheets::Sheets;
 use toasts::Toasts;
@@ -67,6 +70,7 @@ pub fn Shell(children: Children) -> impl IntoView {
             <LaunchHost />
             <TrustHost />
             <Sheets />
+            <Leaving />
     {dynamic(move || page.live.signed_out.get().then(|| view! { <SignedOut /> }))}
         }
 }

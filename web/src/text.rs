@@ -30,6 +30,7 @@ pub mod push;
 pub mod ready;
 pub mod report;
 pub mod restart;
+pub mod restarting;
 pub mod restore;
 pub mod session;
 pub mod settings;

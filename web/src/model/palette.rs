@@ -14,6 +14,8 @@ pub enum Does {
     Launch(String),
     /// Resumes a bridge: id and project.
     Resume(String, String),
+    /// Opens the dialog that restarts the service.
+    Restart,
     /// Copies a text.
     Copy(String),
     /// Chooses a theme; empty follows the system.

@@ -10,13 +10,13 @@ use crate::model::projects::Query;
 use crate::model::sections::Section;
 use crate::model::shown::shown;
 use crate::nav::{Nav, nav};
-use crate::page::{Page, page};
+use crate::page::{Page, Sheet, page};
 use crate::parts::dialog::Dialog;
 use crate::reactive::{dynamic, live, memo};
 use crate::text::page::{nav as places, theme};
 use crate::text::session::act;
 use crate::text::{
-    access, agent_config, direct, job::external, keys as words, launch, past, ready,
+    access, agent_config, direct, job::external, keys as words, launch, past, ready, restarting,
 };
 use crate::views::copy::copy;
 use leptos::prelude::*;
@@ -185,6 +185,9 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
             all.offer(agent_config::LINK, &label, || (String::new(), Does::Go(path)));
         }
     }
+    if page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.can_restart)) {
+        all.offer(restarting::TITLE, "", || (String::new(), Does::Restart));
+    }
     for (label, word) in [(theme::LIGHT, "light"), (theme::DARK, "dark"), (theme::SYSTEM, "")] {
         all.offer(label, "", || (String::new(), Does::Theme(word)));
     }
@@ -200,6 +203,7 @@ fn run(page: Page, nav: Nav, item: Item) {
         Does::Go(path) => nav.to(&browser::href(&path)),
         Does::Launch(project) => nav.open_launch(&project, &Choice::default()),
         Does::Resume(id, project) => page.resume(Target { id, project }, false),
+        Does::Restart => page.sheet.set(Some(Sheet::Restart)),
         Does::Copy(text) => copy(page, text, None),
         Does::Theme(theme) => page.prefs.change(Change::Word(THEME, theme)),
         Does::Refuses(_) => {}

@@ -10,6 +10,7 @@ use crate::prefs;
 use crate::reactive::dynamic;
 use crate::shell::keys::Keys;
 use crate::shell::palette::Palette;
+use crate::shell::restart::RestartSheet;
 use crate::text::page::{nav as words, qr};
 use crate::text::{access, job::external, past, ready, settings, spending};
 use crate::views::agent_sign_in::AgentSignIn;
@@ -31,6 +32,7 @@ pub fn Sheets() -> impl IntoView {
             Sheet::Bulk(verb) => view! { <BulkSheet verb=verb /> }.into_any(),
             Sheet::New(making) => view! { <NewProject making=making /> }.into_any(),
             Sheet::AgentSignIn => view! { <AgentSignIn /> }.into_any(),
+            Sheet::Restart => view! { <RestartSheet /> }.into_any(),
             Sheet::Qr(target) => view! { <Qr target=target /> }.into_any(),
         }))}
     }

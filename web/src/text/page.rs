@@ -107,6 +107,18 @@ pub mod link {
     pub const LATER: &str = "Later";
 }
 
+/// A view with unsaved edits is left.
+pub mod unsaved {
+    /// Title.
+    pub const TITLE: &str = "Leave without saving?";
+    /// What is lost.
+    pub const TEXT: &str = "What you changed in this view is not saved and would be lost.";
+    /// Button.
+    pub const LEAVE: &str = "Discard and leave";
+    /// Button.
+    pub const STAY: &str = "Stay";
+}
+
 /// Theme.
 pub mod theme {
     /// Follows the system.

@@ -1,7 +1,8 @@
 //! Sentences about the settings of the service.
 
-use crate::model::settings::Bound;
+use crate::model::settings::{Bound, text_of};
 use crate::text::{launch, status};
+use serde_json::Value;
 
 /// View.
 pub const TITLE: &str = "Settings";
@@ -19,27 +20,14 @@ pub const NONE: &str = "No setting matches.";
 pub const NEEDS_RESTART: &str = "needs restart";
 /// Badge.
 pub const APPLIES_LIVE: &str = "applies live";
-/// Badge of a key that does nothing yet.
-pub const MISSING: &str = "not in this version";
+/// Badge of a key whose program is not on this machine.
+pub const MISSING: &str = "not installed";
 /// Badge.
 pub const DEPRECATED: &str = "replaced by usage.mode";
 /// Badge of a key whose saved value is not in use yet.
 pub const PENDING: &str = "saved, needs a restart";
 /// Saved settings are not in use yet.
-pub const WAITS: &str = "Restart svc to use the saved settings.";
-/// Button.
-pub const RESTART_SVC: &str = "Restart svc";
-/// Verb of the question.
-pub const RESTART: &str = "Restart";
-/// What the question is about.
-pub const SERVICE: &str = "svc";
-/// The rest of the question.
-pub const RESTART_REST: &str =
-    "? Sessions keep running, and this page reconnects in a few seconds.";
-/// While the service is away.
-pub const IS_AWAY: &str = "svc is restarting. This page reconnects automatically.";
-/// Toast after the restart.
-pub const IS_BACK: &str = "svc is running again, with the saved settings.";
+pub const WAITS: &str = "Some saved settings take effect after a restart of svc.";
 /// Mark of a key that somebody else changed.
 pub const CONFLICT: &str = "Somebody else changed this key in the file.";
 /// State of a switch.
@@ -134,8 +122,55 @@ pub fn changes(count: usize) -> String {
     }
 }
 
-/// What saving means.
-pub const AFTER_RESTART: &str = "Changes need a restart of svc. Running sessions keep running.";
+/// What saving means when a changed key needs a restart.
+pub const AFTER_RESTART: &str = "Some take effect after a restart of svc. Sessions keep running.";
+/// What saving means when every changed key applies live.
+pub const APPLY_NOW: &str = "They take effect when you save.";
+/// Button that shows what would be saved.
+pub const REVIEW: &str = "Review";
+/// Button that hides it again.
+pub const HIDE_REVIEW: &str = "Hide review";
+/// Columns of the review.
+pub const REVIEW_COLUMNS: [&str; 3] = ["Key", "Saved", "New"];
+/// Button that takes one change back.
+pub const UNDO: &str = "Undo";
+/// What the review is about.
+pub const REVIEW_OF: &str = "Changes to save";
+/// The proof of the password has run out while something of the list is not saved.
+pub const PROOF_OVER: &str = "The 10 minutes are over. Saving asks for your password again.";
+
+/// How long the second list stays open.
+#[must_use]
+pub fn open_for(left: &str) -> String {
+    format!("Open for {left}")
+}
+
+/// The label of the button that takes the change of a key back.
+#[must_use]
+pub fn undo_of(key: &str) -> String {
+    format!("{UNDO} {key}")
+}
+
+/// A value in words.
+#[must_use]
+pub fn value(value: &Value) -> String {
+    match value {
+        Value::Bool(true) => ON.to_owned(),
+        Value::Bool(false) => OFF.to_owned(),
+        Value::Null => NOTHING.to_owned(),
+        Value::String(text) if text.is_empty() => NOTHING.to_owned(),
+        Value::Array(items) if items.is_empty() => NOTHING.to_owned(),
+        Value::Object(states) => {
+            let on: Vec<&str> = states
+                .iter()
+                .filter(|(_, state)| **state == Value::Bool(true))
+                .map(|(name, _)| name.as_str())
+                .collect();
+            if on.is_empty() { NOTHING.to_owned() } else { on.join(", ") }
+        }
+        other => text_of(other).replace('\n', ", "),
+    }
+}
 
 /// A word of the file in plain words, with the word itself.
 #[must_use]

@@ -3,9 +3,11 @@
 use crate::appear::enter;
 use crate::browser;
 use crate::model::time;
-use crate::page::page;
+use crate::page::{Sheet, page};
+use crate::parts::button::ButtonStyle;
 use crate::reactive::{dynamic, memo};
 use crate::text::page::{about as words, nav};
+use crate::text::restarting;
 use crate::views::home::Loading;
 use crate::views::prefs::preferences;
 use leptos::prelude::*;
@@ -58,6 +60,12 @@ pub fn About() -> impl IntoView {
                     <dl class="card details" data-testid="about">{rows}</dl>
                     <p><a href=browser::href("/ui/tokens") data-testid="to-tokens">{crate::text::access::TITLE}</a></p>
                     <p><a href=browser::href("/ui/maintenance") data-testid="to-maintenance">{crate::text::maintenance::TITLE}</a></p>
+                    {about.can_restart.then(|| view! {
+                        <p><button
+                            type="button" class=ButtonStyle::Secondary.class() data-testid="about-restart"
+                            on:click=move |_| page.sheet.set(Some(Sheet::Restart))
+                        >{restarting::TITLE}"…"</button></p>
+                    })}
                     // Another module: the page is left for it.
                     <p><a href=browser::href("/ui/about/components") target="_self" data-testid="components">{words::COMPONENTS}</a></p>
                 }

@@ -4,6 +4,7 @@ use crate::api;
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::wire;
+use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::reactive::{derived, dynamic, live, memo};
@@ -113,6 +114,7 @@ pub fn InstructionsEditor(
 ) -> impl IntoView {
     let editor = Editor::of(&project);
     editor.read();
+    nav().guard(derived(move || editor.is_dirty()));
     let is_known = memo(move || editor.known.with(Option::is_some));
     let is_new = memo(move || editor.known.with(|it| it.as_ref().is_some_and(|it| !it.exists)));
     let runs =

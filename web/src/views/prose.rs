@@ -3,6 +3,7 @@
 //! Texts become text nodes and nothing else: there is no way from here to raw HTML.
 
 use crate::model::markdown::{Kind, Node, beginning, tree};
+use crate::model::shown::shown;
 use crate::reactive::dynamic;
 use crate::text::conversation as words;
 use leptos::prelude::*;
@@ -31,6 +32,20 @@ pub fn Plain(
         |shown| shown.to_owned().into_any(),
         |inside| view! { <pre class="plain-text">{inside}</pre> }.into_any(),
     )
+}
+
+/// A sentence, with what stands between backticks in the type of a program.
+pub fn sentence(text: &str) -> Vec<AnyView> {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(at, part)| {
+            let text = shown(part).into_owned();
+            match at % 2 {
+                0 => view! { <bdi>{text}</bdi> }.into_any(),
+                _ => view! { <code>{text}</code> }.into_any(),
+            }
+        })
+        .collect()
 }
 
 /// The beginning of a text within `around`.

@@ -13,6 +13,7 @@ use crate::reactive::{dynamic, effect};
 use crate::text::page::session::field;
 use crate::text::report as said;
 use crate::views::copy::{Copyable, copy};
+use crate::views::prose::sentence;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
@@ -113,20 +114,6 @@ fn step(step: &NextStep) -> AnyView {
         }
     });
     view! { <li>{sentence(&step.says)} " " {command}</li> }.into_any()
-}
-
-/// A sentence, with what stands between backticks in the type of a program.
-fn sentence(text: &str) -> Vec<AnyView> {
-    let parts = text.split('`').enumerate();
-    parts
-        .map(|(at, part)| {
-            let text = shown(part).into_owned();
-            match at % 2 {
-                0 => view! { <bdi>{text}</bdi> }.into_any(),
-                _ => view! { <code>{text}</code> }.into_any(),
-            }
-        })
-        .collect()
 }
 
 fn lines(output: &LastOutput) -> AnyView {

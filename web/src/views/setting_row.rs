@@ -1,9 +1,10 @@
 //! One setting: what it is, its value, and the control that changes it.
 
 use crate::model::settings::{bound, edit, is_same, is_wanted, text_of, value_of};
-use crate::reactive::{derived, dynamic, live};
+use crate::reactive::{derived, dynamic, live, memo};
 use crate::text::settings as words;
-use crate::views::settings::SettingsForm;
+use crate::views::prose::sentence;
+use crate::views::settings_form::SettingsForm;
 use leptos::prelude::*;
 use serde_json::{Map, Value};
 use svc_shared::internal::settings::{ConfigReport, ConfigSpec};
@@ -55,7 +56,9 @@ impl Control {
 /// The row of a setting.
 pub fn row(form: SettingsForm, report: &ConfigReport, spec: &ConfigSpec) -> AnyView {
     let key = spec.key.clone();
-    let is_missing = spec.dep_status.as_ref().is_some_and(|status| !status.available);
+    // What is missing cannot be switched on; what is on can be switched off.
+    let missing = spec.dep_status.clone().filter(|status| !status.available);
+    let is_on = report.fields.get(&key) == Some(&Value::Bool(true));
     let control = Control {
         form,
         spec: StoredValue::new(spec.clone()),
@@ -64,7 +67,7 @@ pub fn row(form: SettingsForm, report: &ConfigReport, spec: &ConfigSpec) -> AnyV
         is_fixed: !report.can_save
             || report.hash.is_none()
             || spec.env_name.is_some()
-            || is_missing,
+            || (missing.is_some() && !is_on),
     };
     let parts = [spec.label.clone(), spec.key.clone(), spec.description.clone()];
     let is_hidden = derived(move || {
@@ -89,7 +92,10 @@ pub fn row(form: SettingsForm, report: &ConfigReport, spec: &ConfigSpec) -> AnyV
                     <b id=name.clone()>{spec.label.clone()}</b> <code>{key.clone()}</code>
                     {badges(spec)}
                 </p>
-                <p class="muted">{spec.description.clone()} " " {bounds}</p>
+                <p class="muted">{sentence(&spec.description)} " " {bounds}</p>
+                {missing.map(|status| view! {
+                    <p class="setting-note tone-warn" data-testid="setting-missing">{sentence(&status.hint)}</p>
+                })}
                 {dynamic(move || form.conflicts.with(|keys| keys.contains(&of_conflict)).then(|| view! {
                     <p class="tone-warn setting-note" data-testid="setting-conflict">{words::CONFLICT}</p>
                 }))}
@@ -112,7 +118,8 @@ fn badges(spec: &ConfigSpec) -> Vec<AnyView> {
     let mut badges = Vec::new();
     if spec.dep_status.as_ref().is_some_and(|status| !status.available) {
         badges.push(chip(words::MISSING.to_owned(), "chip"));
-    } else if spec.applies == "restart" {
+    }
+    if spec.applies == "restart" {
         badges.push(chip(words::NEEDS_RESTART.to_owned(), "chip chip-all"));
     } else {
         badges.push(chip(words::APPLIES_LIVE.to_owned(), "chip"));
@@ -128,30 +135,15 @@ fn badges(spec: &ConfigSpec) -> Vec<AnyView> {
 
 /// Where the value comes from, and what it would be without.
 fn below(control: Control) -> String {
-    let said = |value: &Value| match value {
-        Value::Bool(true) => words::ON.to_owned(),
-        Value::Bool(false) => words::OFF.to_owned(),
-        Value::Null => words::NOTHING.to_owned(),
-        Value::Array(items) if items.is_empty() => words::NOTHING.to_owned(),
-        Value::Object(states) => {
-            let on: Vec<&str> = states
-                .iter()
-                .filter(|(_, state)| **state == Value::Bool(true))
-                .map(|(name, _)| name.as_str())
-                .collect();
-            on.join(", ")
-        }
-        other => text_of(other).replace('\n', ", "),
-    };
     let (value, now) = (control.value(), control.now.get_value());
     control.spec.with_value(|spec| {
         let source = match (&spec.env_name, is_same(&value, &now)) {
             (Some(variable), _) => words::set_by(variable),
-            (None, false) => words::was(&said(&now)),
+            (None, false) => words::was(&words::value(&now)),
             (None, true) if spec.source == "file" => words::FROM_FILE.to_owned(),
             (None, true) => return words::IS_DEFAULT.to_owned(),
         };
-        format!("{source} · {}", words::default_is(&said(&spec.default)))
+        format!("{source} · {}", words::default_is(&words::value(&spec.default)))
     })
 }
 
@@ -159,6 +151,8 @@ fn input(control: Control, name: &str) -> AnyView {
     let spec = control.spec.get_value();
     let name = name.to_owned();
     let disabled = control.is_fixed.then_some("");
+    // Only another value draws a field anew: what is being typed stays.
+    let text = memo(move || text_of(&control.value()));
     match spec.kind.as_str() {
         "bool" => switch(
             move || control.value() == Value::Bool(true),
@@ -227,7 +221,7 @@ fn input(control: Control, name: &str) -> AnyView {
         "list" => view! {
             <textarea
                 class="input" rows="4" aria-labelledby=name disabled=disabled.is_some()
-                prop:value=text_of(&control.value())
+                prop:value=text
                 on:change=move |event| control.take(&event_target_value(&event))
             ></textarea>
         }
@@ -239,7 +233,7 @@ fn input(control: Control, name: &str) -> AnyView {
                     <input
                         class="input" autocomplete="off" inputmode=mode aria-labelledby=name
                         disabled=disabled.is_some()
-                        prop:value=text_of(&control.value())
+                        prop:value=text
                         on:change=move |event| control.take(&event_target_value(&event))
                     />
                     {spec.unit.clone()}

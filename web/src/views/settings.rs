@@ -1,182 +1,23 @@
 //! The settings of the service: shown, changed, saved.
 
-use crate::api;
 use crate::appear::enter;
 use crate::browser;
-use crate::model::problem::Problem;
-use crate::model::settings::{Edits, conflicts, is_wanted, reasons, sections};
+use crate::model::settings::{Edits, is_wanted, sections};
 use crate::model::shown::shown;
-use crate::model::wire;
+use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
-use crate::reactive::{derived, dynamic, live};
+use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::text::agent_config;
 use crate::text::settings as words;
 use crate::views::setting_row::row;
+use crate::views::settings_form::SettingsForm;
 use crate::views::settings_lock::advanced;
 use crate::views::settings_restart::waiting;
-use gloo_net::http::Method;
+use crate::views::settings_review::changes;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
-use std::collections::{BTreeMap, BTreeSet};
-use svc_shared::error::ErrorCode;
-use svc_shared::internal::settings::{ConfigReport, FileOnlyKey, SaveConfig, SavedConfig};
-use svc_shared::paths;
-
-/// Everything that the view holds. Cheap to copy.
-#[derive(Clone, Copy)]
-pub struct SettingsForm {
-    /// The first list.
-    pub basic: RwSignal<Option<Result<ConfigReport, Problem>>>,
-    /// The second list, once it is open.
-    pub advanced: RwSignal<Option<ConfigReport>>,
-    /// What is not saved yet, of both lists.
-    pub edits: RwSignal<Edits>,
-    /// What is wrong with a key.
-    pub wrong: RwSignal<BTreeMap<String, String>>,
-    /// Keys that somebody else changed meanwhile.
-    pub conflicts: RwSignal<BTreeSet<String>>,
-    /// What is said about the whole.
-    pub strip: RwSignal<Option<String>>,
-    /// The words that narrow the list.
-    pub filter: RwSignal<String>,
-    /// The dialog that asks for the password.
-    pub asks: RwSignal<bool>,
-    is_pending: RwSignal<bool>,
-}
-
-impl SettingsForm {
-    fn new() -> Self {
-        Self {
-            basic: RwSignal::new(None),
-            advanced: RwSignal::new(None),
-            edits: RwSignal::new(Edits::new()),
-            wrong: RwSignal::new(BTreeMap::new()),
-            conflicts: RwSignal::new(BTreeSet::new()),
-            strip: RwSignal::new(None),
-            filter: RwSignal::new(String::new()),
-            asks: RwSignal::new(false),
-            is_pending: RwSignal::new(false),
-        }
-    }
-
-    /// Reads the lists again.
-    ///
-    /// Edits stay; those of keys that changed meanwhile are marked.
-    fn read(self) {
-        spawn_local(async move { self.read_now().await });
-    }
-
-    async fn read_now(self) {
-        let found = api::get::<ConfigReport>(paths::CONFIG).await;
-        let is_open = self.advanced.try_with_untracked(Option::is_some) == Some(true);
-        let second = match is_open {
-            true => api::get::<ConfigReport>(paths::CONFIG_ADVANCED).await.ok(),
-            false => None,
-        };
-        // The view may be gone by now.
-        let Some(edits) = self.edits.try_get_untracked() else { return };
-        let mut marked = BTreeSet::new();
-        if let (Some(Ok(before)), Ok(now)) = (self.basic.get_untracked(), &found) {
-            marked.extend(conflicts(&before, now, &edits));
-        }
-        if let (Some(before), Some(now)) = (self.advanced.get_untracked(), &second) {
-            marked.extend(conflicts(&before, now, &edits));
-        }
-        marked.retain(|key| edits.contains_key(key));
-        self.conflicts.set(marked);
-        self.basic.set(Some(found));
-        // Locked or opened meanwhile: then what was asked for before says nothing about it.
-        if is_open && self.advanced.with_untracked(Option::is_some) {
-            self.advanced.set(second);
-        }
-    }
-
-    /// Whether saved values are not in use yet.
-    fn waits(self) -> Signal<bool> {
-        let waits = |report: &ConfigReport| report.specs.values().any(|spec| spec.pending);
-        derived(move || {
-            self.basic.with(|basic| matches!(basic, Some(Ok(report)) if waits(report)))
-                || self.advanced.with(|second| second.as_ref().is_some_and(waits))
-        })
-    }
-
-    fn discard(self) {
-        self.edits.set(Edits::new());
-        self.wrong.set(BTreeMap::new());
-        self.conflicts.set(BTreeSet::new());
-        self.strip.set(None);
-        // The controls are drawn again with the values of the file.
-        self.read();
-    }
-
-    /// Sends the edits of each list with what was read of the file.
-    fn save(self) {
-        if self.is_pending.get_untracked() || !self.wrong.with_untracked(BTreeMap::is_empty) {
-            return;
-        }
-        let Some(Ok(basic)) = self.basic.get_untracked() else { return };
-        let Some(hash) = basic.hash.clone() else { return };
-        let (first, second): (Edits, Edits) = self
-            .edits
-            .get_untracked()
-            .into_iter()
-            .partition(|(key, _)| basic.specs.contains_key(key));
-        self.is_pending.set(true);
-        self.strip.set(None);
-        let page = page();
-        spawn_local(async move {
-            let outcome = async {
-                let (mut hash, mut waits) = (hash, false);
-                for (path, edits) in [(paths::CONFIG, first), (paths::CONFIG_ADVANCED, second)] {
-                    if edits.is_empty() {
-                        continue;
-                    }
-                    let keys: Vec<String> = edits.keys().cloned().collect();
-                    let body = wire::written(&SaveConfig { edits, hash: hash.clone() });
-                    let answer = api::request(Method::PUT, path, Some(body), None).await;
-                    let saved = api::understood::<SavedConfig>(answer)?;
-                    hash = saved.hash;
-                    waits |= saved.restart_required;
-                    // What is saved is no edit any more, even if the second list is refused.
-                    let _ =
-                        self.edits.try_update(|edits| edits.retain(|key, _| !keys.contains(key)));
-                }
-                Ok(waits)
-            };
-            let outcome: Result<bool, Problem> = outcome.await;
-            if self.is_pending.try_set(false).is_some() {
-                return; // the view is gone
-            }
-            match outcome {
-                Ok(waits) => {
-                    let said = if waits { words::SAVED_WAITS } else { words::SAVED };
-                    page.say.done(said.to_owned());
-                    // Other views show what a launch would do now.
-                    page.live.read_basics();
-                }
-                Err(problem) => self.refused(&problem),
-            }
-            self.read_now().await;
-            crate::focus::rescue("[data-testid=settings-filter]");
-        });
-    }
-
-    fn refused(self, problem: &Problem) {
-        if problem.is(ErrorCode::ReauthRequired) {
-            self.asks.set(true);
-            return;
-        }
-        if problem.is(ErrorCode::Stale) {
-            self.strip.set(Some(words::STALE.to_owned()));
-            return;
-        }
-        let said = problem.words();
-        let of_keys = self.edits.with_untracked(|edits| reasons(&said, edits));
-        self.wrong.set(of_keys);
-        self.strip.set(Some(said));
-    }
-}
+use std::collections::BTreeMap;
+use svc_shared::internal::settings::{ConfigReport, FileOnlyKey};
 
 /// The view.
 #[component]
@@ -184,6 +25,16 @@ pub fn Settings() -> impl IntoView {
     enter(words::TITLE);
     let form = SettingsForm::new();
     form.read();
+    nav().guard(derived(move || form.is_unsaved()));
+    // After a restart the service runs with other values; edits stay.
+    let is_first = StoredValue::new(true);
+    effect(move || {
+        page().live.basics.track();
+        if !is_first.get_value() {
+            form.read();
+        }
+        is_first.set_value(false);
+    });
     view! {
         {dynamic(move || match form.basic.get() {
             None => view! { <p class="muted" role="status">{words::ASKING}</p> }.into_any(),
@@ -246,7 +97,7 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
             </div>
             <div class="settings-main">
                 {note}
-                {waiting(form.waits(), Callback::new(move |()| form.read()), form.strip)}
+                {waiting(form.waits())}
                 {dynamic(move || form.strip.get().map(|said| view! {
                     <p class="strip tone-danger" role="alert" data-testid="settings-problem">{said}</p>
                 }))}
@@ -331,25 +182,37 @@ fn file_only(form: SettingsForm, index: usize, keys: &[FileOnlyKey]) -> AnyView 
 /// What waits to be saved, at the lower edge.
 fn bar(form: SettingsForm) -> AnyView {
     let is_blocked = move || form.is_pending.get() || !form.wrong.with(BTreeMap::is_empty);
+    let is_wanted = memo(move || form.is_unsaved());
+    let count = move || words::changes(form.edits.with(Edits::len));
+    let effect_of_save = move || {
+        let keys: Vec<String> = form.edits.with(|edits| edits.keys().cloned().collect());
+        let waits = |key: &String| form.known(key).is_some_and(|(_, spec)| spec.applies != "live");
+        if keys.iter().any(waits) { words::AFTER_RESTART } else { words::APPLY_NOW }
+    };
+    let review = move || {
+        if form.is_reviewed.get() { words::HIDE_REVIEW } else { words::REVIEW }
+    };
     view! {
-        {dynamic(move || {
-            let count = form.edits.with(Edits::len) ;
-            let wrong = form.wrong.with(BTreeMap::len);
-            (count + wrong > 0).then(|| view! {
-                <div class="settings-bar" data-testid="settings-bar">
-                    <p role="status"><b>{words::changes(count)}</b> " " <span class="muted">{words::AFTER_RESTART}</span></p>
-                    <button
-                        type="button" class=ButtonStyle::Ghost.class() data-testid="settings-discard"
-                        on:click=move |_| form.discard()
-                    >{words::DISCARD}</button>
-                    <button
-                        type="button" class=ButtonStyle::Primary.class() data-testid="settings-save"
-                        aria-disabled=live(move || is_blocked().then_some("true"))
-                        on:click=move |_| form.save()
-                    >{words::SAVE}</button>
-                </div>
-            })
-        })}
+        {dynamic(move || is_wanted.get().then(|| view! {
+            <div class="settings-bar" data-testid="settings-bar">
+                {dynamic(move || form.is_reviewed.get().then(|| changes(form)))}
+                <p role="status"><b>{live(count)}</b> " " <span class="muted">{live(effect_of_save)}</span></p>
+                <button
+                    type="button" class=ButtonStyle::Ghost.class() data-testid="settings-review"
+                    aria-expanded=live(move || form.is_reviewed.get().to_string())
+                    on:click=move |_| form.is_reviewed.update(|is| *is = !*is)
+                >{live(review)}</button>
+                <button
+                    type="button" class=ButtonStyle::Ghost.class() data-testid="settings-discard"
+                    on:click=move |_| form.discard()
+                >{words::DISCARD}</button>
+                <button
+                    type="button" class=ButtonStyle::Primary.class() data-testid="settings-save"
+                    aria-disabled=live(move || is_blocked().then_some("true"))
+                    on:click=move |_| form.save()
+                >{words::SAVE}</button>
+            </div>
+        }))}
     }
     .into_any()
 }

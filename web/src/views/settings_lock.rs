@@ -3,21 +3,31 @@
 use crate::api;
 use crate::model::problem::Problem;
 use crate::model::settings::sections;
+use crate::model::time;
 use crate::model::wire;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};
-use crate::reactive::{derived, dynamic, live};
+use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::text::session::act;
 use crate::text::settings as words;
-use crate::views::settings::{SettingsForm, section};
+use crate::views::settings::section;
+use crate::views::settings_form::SettingsForm;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use svc_shared::internal::settings::ConfigReport;
 use svc_shared::paths;
+
+/// The answer to a password that was confirmed.
+#[derive(Deserialize)]
+struct Proof {
+    /// Seconds until it ends.
+    expires_in: i64,
+}
 
 /// Where the numbers of the sections of the second list begin.
 const FIRST: usize = 100;
@@ -65,8 +75,26 @@ fn unlocked(form: SettingsForm, report: &ConfigReport) -> AnyView {
         .map(|(index, (label, specs))| section(form, report, FIRST + index, label, &specs))
         .collect::<Vec<_>>();
     let keys: Vec<String> = report.specs.keys().cloned().collect();
+    let of_list = keys.clone();
+    let page = page();
+    let left_ms =
+        move || form.open_until.get().map_or(0, |until| (until - page.clock.seconds()).max(0));
+    let is_over = memo(move || form.open_until.with(Option::is_some) && left_ms() == 0);
+    // Nothing typed is lost when the time is over: then the list stays, and saving asks again.
+    effect(move || {
+        let is_edited =
+            form.edits.with_untracked(|edits| of_list.iter().any(|key| edits.contains_key(key)));
+        if is_over.get() && !is_edited {
+            form.advanced.set(None);
+        }
+    });
+    let left = move || match is_over.get() {
+        true => words::PROOF_OVER.to_owned(),
+        false => words::open_for(&time::span(left_ms())),
+    };
     let lock = move |_| {
         form.edits.update(|edits| edits.retain(|key, _| !keys.contains(key)));
+        form.wrong.update(|wrong| wrong.retain(|key, _| !keys.contains(key)));
         form.advanced.set(None);
         spawn_local(async {
             // Where nobody can be reached, the time of the proof runs out by itself.
@@ -76,9 +104,12 @@ fn unlocked(form: SettingsForm, report: &ConfigReport) -> AnyView {
     view! {
         <div class="settings-open" data-testid="settings-open">
             {rows}
-            <button type="button" class=ButtonStyle::Ghost.class() data-testid="settings-lock" on:click=lock>
-                {icon("key", 16)} {words::LOCK}
-            </button>
+            <p class="settings-proof">
+                <button type="button" class=ButtonStyle::Ghost.class() data-testid="settings-lock" on:click=lock>
+                    {icon("key", 16)} {words::LOCK}
+                </button>
+                <span class="num muted" data-testid="settings-left">{live(left)}</span>
+            </p>
         </div>
     }
     .into_any()
@@ -87,6 +118,7 @@ fn unlocked(form: SettingsForm, report: &ConfigReport) -> AnyView {
 /// Asks for the password, and opens the list.
 #[component]
 fn Confirm(form: SettingsForm) -> impl IntoView {
+    let page = page();
     let password = RwSignal::new(String::new());
     let problem = RwSignal::new(None::<Problem>);
     let is_pending = RwSignal::new(false);
@@ -101,13 +133,17 @@ fn Confirm(form: SettingsForm) -> impl IntoView {
         let proof = wire::written(&BTreeMap::from([("password", password.get_untracked())]));
         spawn_local(async move {
             let answer = async {
-                api::request(Method::POST, paths::REAUTH, Some(proof), None).await?;
-                api::get::<ConfigReport>(paths::CONFIG_ADVANCED).await
+                let proven = api::request(Method::POST, paths::REAUTH, Some(proof), None).await;
+                let proven = api::understood::<Proof>(proven)?;
+                let report = api::get::<ConfigReport>(paths::CONFIG_ADVANCED).await?;
+                Ok::<_, Problem>((proven, report))
             };
             let answer = answer.await;
             let _ = is_pending.try_set(false); // the dialog may be gone by now
             match answer {
-                Ok(report) => {
+                Ok((proven, report)) => {
+                    let until = untrack(|| page.clock.seconds()) + proven.expires_in * 1_000;
+                    let _ = form.open_until.try_set(Some(until)); // the view may be gone by now
                     drop(form.advanced.try_set(Some(report)));
                     let _ = form.asks.try_set(false); // the dialog may be gone by now
                 }

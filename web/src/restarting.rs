@@ -1,0 +1,53 @@
+//! The restart of the service that was asked for on this page.
+
+use crate::api;
+use crate::model::problem::Problem;
+use crate::page::Page;
+use crate::text::restarting as words;
+use gloo_net::http::Method;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use svc_shared::paths;
+
+/// How far it is. Cheap to copy.
+#[derive(Clone, Copy)]
+pub struct Restarting {
+    /// When it was asked for, in milliseconds of the server's clock; none while none is under way.
+    pub since: RwSignal<Option<i64>>,
+    /// Why the service did not begin it.
+    pub problem: RwSignal<Option<Problem>>,
+}
+
+impl Restarting {
+    /// None is under way.
+    pub fn new() -> Self {
+        Self { since: RwSignal::new(None), problem: RwSignal::new(None) }
+    }
+
+    /// Asks for it.
+    pub fn begin(self, page: Page) {
+        if self.since.get_untracked().is_some() {
+            return;
+        }
+        self.problem.set(None);
+        self.since.set(Some(untrack(|| page.clock.seconds())));
+        spawn_local(async move {
+            let asked = api::request(Method::POST, paths::SERVICE_RESTART, None, None).await;
+            // Without an answer it may have begun: then another start of the service answers.
+            if let Err(problem @ (Problem::Refused { .. } | Problem::Unreadable { .. })) = asked {
+                self.since.set(None);
+                self.problem.set(Some(problem));
+            }
+        });
+    }
+
+    /// Ends it when another start of the service has answered; false when none was under way.
+    pub fn settle(self, page: Page) -> bool {
+        let was = self.since.get_untracked().is_some();
+        if was {
+            self.since.set(None);
+            page.say.done(words::IS_BACK.to_owned());
+        }
+        was
+    }
+}
