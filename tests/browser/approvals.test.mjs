@@ -90,8 +90,9 @@ test('a session that a phone drives asks here, and goes on after one tap', async
   await press(await item(page, 'make deploy'));
   await says(part('request'), 'make deploy');
   await shot('approvals-phone');
-  await press(part('allow'));
-  await says(part('request-outcome'), 'Allowed');
+  await says(part('session-rules'), 'Bash(make:*)');
+  await press(part('allow-session'));
+  await says(part('request-outcome'), 'Allowed for the session');
   await gone(part('allow'));
   await until(() => results().includes('done'));
   await press(part('inbox-back'));

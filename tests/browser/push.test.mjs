@@ -3,11 +3,11 @@
 // worker, service and page are the real ones.
 
 import assert from 'node:assert/strict';
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 
 import { DEADLINE_MS, launch, tab } from './harness.mjs';
 import { part, person } from './person.mjs';
+import { keys, stub } from './push-stub.mjs';
 import { findings, ruler } from './width.mjs';
 import { world } from './world.mjs';
 
@@ -16,33 +16,6 @@ let browser;
 let page;
 let complaints;
 let seen, press, shot;
-
-/** The keys of a subscription, as a browser makes them. */
-function keys() {
-  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const { x, y } = publicKey.export({ format: 'jwk' });
-  const point = Buffer.concat([Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]);
-  return { p256dh: point.toString('base64url'), auth: randomBytes(16).toString('base64url') };
-}
-
-/** What the maker of the browser would do, in the page. */
-function stub({ keys, endpoint }) {
-  const KEY = 'stub-subscription';
-  const made = () => ({
-    endpoint,
-    toJSON: () => ({ endpoint, expirationTime: null, keys }),
-    unsubscribe: async () => {
-      sessionStorage.removeItem(KEY);
-      return true;
-    },
-  });
-  const as = (it) => Object.setPrototypeOf(it, PushSubscription.prototype);
-  PushManager.prototype.getSubscription = async () => (sessionStorage.getItem(KEY) ? as(made()) : null);
-  PushManager.prototype.subscribe = async (options) => {
-    sessionStorage.setItem(KEY, options.applicationServerKey);
-    return as(made());
-  };
-}
 
 before(async () => {
   machine = await world({ api: {} }, { push: { enabled: true } });

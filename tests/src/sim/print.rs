@@ -17,6 +17,7 @@ use super::console::{pause, print, say};
 use super::debug_log::timestamp;
 use super::double::Double;
 use super::failure::Failure;
+use super::files;
 use super::hosted::{BadLine, Hosted, Reply, Tool};
 use super::ids::Draw;
 use super::permission::{self, Rules};
@@ -236,8 +237,21 @@ impl Talk<'_> {
                 emit(&json!({ "type": "control_response", "response": response }));
                 if subtype == Some("interrupt") { Err(Stop::Interrupted) } else { Ok(None) }
             }
+            Some("control_response") => {
+                self.note(&message);
+                Ok(None)
+            }
             _ => Ok(None),
         }
+    }
+
+    /// Records an answer that came, expected or not: one JSON line in `answers.jsonl`.
+    fn note(&self, answer: &Value) {
+        let line = json!({ "session": self.session,
+            "request": answer.pointer("/response/request_id"),
+            "behavior": answer.pointer("/response/response/behavior") });
+        let file = self.double.home.mark().join("answers.jsonl");
+        let _ = files::append(&file, format!("{line}\n").as_bytes()); // the home went away
     }
 
     fn turn(&mut self, message: &Value) -> Result<(), Stop> {
@@ -355,6 +369,7 @@ impl Talk<'_> {
                 && let Ok(answer) = serde_json::from_str::<Value>(line)
                 && answer.get("type") == Some(&json!("control_response"))
             {
+                self.note(&answer);
                 if answer.pointer("/response/request_id") != Some(&json!(request)) {
                     continue;
                 }

@@ -31,7 +31,7 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 }
 
 /// The rows of a table as text, in order.
-async fn table(database: &Path, query: &str) -> Vec<String> {
+pub(crate) async fn table(database: &Path, query: &str) -> Vec<String> {
     let options = SqliteConnectOptions::new().filename(database).read_only(true);
     let mut connection = options.connect().await.unwrap();
     let rows = sqlx::query_scalar(query).fetch_all(&mut connection).await.unwrap();

@@ -54,7 +54,7 @@ pub async fn asked(events: &mut Events, id: &str) -> PendingPermission {
 }
 
 /// Waits until a session stands so.
-async fn stands(events: &mut Events, id: &str, status: &str) {
+pub async fn stands(events: &mut Events, id: &str, status: &str) {
     let is_so = |one: &Instance| (one.status.to_string() == status).then_some(());
     events.until(status, |state| state.instances.get(id).and_then(|one| is_so(one))).await;
 }

@@ -2,7 +2,7 @@
 //!
 //! By the API, by commands, and by a signal.
 
-use crate::harness::{Reply, Server, World, within};
+use crate::harness::{Reply, Server, World};
 use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

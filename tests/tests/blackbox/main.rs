@@ -99,6 +99,7 @@ mod probe;
 mod probe_faults;
 mod proxies;
 mod push;
+mod questions_crowd;
 mod readiness;
 mod real_agent;
 mod recap;

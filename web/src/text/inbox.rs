@@ -39,6 +39,8 @@ pub const SENDING: &str = "Sending…";
 pub const NO_LINE: &str = "The line numbers are not known.";
 /// Beside the buttons.
 pub const ONCE: &str = "Your answer is for this request only.";
+/// The same where the agent offers more for its session.
+pub const ONCE_OR_SESSION: &str = "Deny and Allow once are for this request only.";
 
 /// Where a command runs, or a file is.
 #[must_use]

@@ -67,7 +67,7 @@ pub fn Question(
                     {(!is_inside).then(|| view! { " · " <bdi>{shown(&project).into_owned()}</bdi> })}
                     {is_unmanaged.then(|| view! { " · " {words::THIS_MACHINE} })}
                     {(!is_inside).then(|| view! { " · " <Age since=since /> })}
-                    {(!is_inside).then(|| until.map(|until| view! { " · " {until} }))} " · " {words::ONCE}
+                    {(!is_inside).then(|| until.map(|until| view! { " · " {until} }))} {(!has_rules).then(|| view! { " · " {words::ONCE} })}
                 </p>
                 {href.filter(|_| has_link).map(|(href, text)| view! { <a href=href>{text}</a> })}
             </div>

@@ -259,7 +259,11 @@ fn Answers(of: Asked) -> impl IntoView {
         {rules}
         <div class="request-acts">
             <p class="muted" role="status">
-                {live(move || if is_sending.get() { inbox::SENDING } else { inbox::ONCE })}
+                {live(move || match (is_sending.get(), has_rules) {
+                    (true, _) => inbox::SENDING,
+                    (false, true) => inbox::ONCE_OR_SESSION,
+                    (false, false) => inbox::ONCE,
+                })}
             </p>
             <input
                 class="input"

@@ -207,7 +207,16 @@ impl World {
 
     /// What every start of the agent recorded.
     pub fn calls(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.agent_home.join(".agent-sim/calls.jsonl"));
+        self.recorded("calls.jsonl")
+    }
+
+    /// Every answer that the agents of Direct Sessions were given.
+    pub fn answers(&self) -> Vec<Value> {
+        self.recorded("answers.jsonl")
+    }
+
+    fn recorded(&self, name: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.agent_home.join(".agent-sim").join(name));
         let text = text.unwrap_or_default();
         // The last line may be half written.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
