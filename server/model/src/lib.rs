@@ -17,6 +17,7 @@ pub mod model;
 pub mod mutation;
 pub mod plan;
 mod program;
+pub mod questions;
 pub mod record;
 pub mod search;
 pub mod world;

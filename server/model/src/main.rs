@@ -4,12 +4,13 @@
 use std::process::ExitCode;
 use std::time::Duration;
 use svc_model::plan::{LONG, long, short};
+use svc_model::questions::{self, Questions};
 use svc_model::{Budget, Lifecycle, search};
 
 const HELP: &str = "\
 svc-model [--short] [NAME NUMBER]...
 
-Searches all states of the lifecycle from every start. NAME is one of commands (0 to 2), requests,
+Searches all states of the lifecycle from every start, then those of questions and their answers. NAME is one of commands (0 to 2), requests,
 crashes, exits, reuses, misreadings, launches (1 to 3), keepers, refusals; the number says how often
 it may happen. With one of the last two, Interactive Sessions are launched in the place of Server
 Mode bridges.
@@ -71,5 +72,13 @@ fn run(wanted: Vec<svc_model::Bounds>) -> ExitCode {
         holds &= outcome.broken.is_empty();
     }
     println!("{all} states in {:.1} s", time.as_secs_f32());
+    println!("questions, {:?}", questions::LONG);
+    let model = Questions { accidents: questions::LONG, fault: None };
+    let found = questions::search(model, threads);
+    println!("  {} states", found.states);
+    for (name, way) in &found.broken {
+        println!("broken: {name}\n  {way:?}");
+    }
+    holds &= found.broken.is_empty();
     ExitCode::from(u8::from(!holds))
 }
