@@ -102,6 +102,7 @@ mod push;
 mod questions_crowd;
 mod readiness;
 mod real_agent;
+mod real_agent_config;
 mod recap;
 mod reports;
 mod reserve;

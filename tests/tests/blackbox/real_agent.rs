@@ -5,20 +5,21 @@
 use crate::harness::{Client, World};
 use crate::jobs::{dir, id_of, job, until_state};
 use serde_json::{Value, json};
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use svc_skip::skip;
 
-const NO_AGENT: &str = "SVC_CONTRACT_AGENT names no agent";
+pub const NO_AGENT: &str = "SVC_CONTRACT_AGENT names no agent";
 
 /// The end of the agent's background service, also for a test that fails.
-struct Real<'w> {
+pub struct Real<'w> {
     world: &'w World,
     program: String,
 }
 
 impl<'w> Real<'w> {
     /// The named agent in a home without anything of the double.
-    fn of(world: &'w World) -> Option<Self> {
+    pub fn of(world: &'w World) -> Option<Self> {
         let program = std::env::var("SVC_CONTRACT_AGENT").ok()?;
         std::fs::remove_dir_all(world.agent_home.join(".agent-sim")).unwrap();
         world.configure(json!({ "claude": { "binary": program } }));
@@ -26,9 +27,14 @@ impl<'w> Real<'w> {
     }
 
     /// Runs it as a person at its terminal does; what it wrote to standard output.
-    fn run(&self, args: &[&str]) -> String {
+    pub fn run(&self, args: &[&str]) -> String {
+        self.run_in(&self.world.projects, args)
+    }
+
+    /// The same in a directory.
+    pub fn run_in(&self, dir: &Path, args: &[&str]) -> String {
         let mut command = Command::new(&self.program);
-        command.args(args).current_dir(&self.world.projects);
+        command.args(args).current_dir(dir).stdin(Stdio::null());
         let done = command.env_clear().envs(self.world.environment()).output().unwrap();
         String::from_utf8_lossy(&done.stdout).into_owned()
     }
