@@ -1,10 +1,12 @@
 //! `svc backup` and `svc restore`: what was saved comes back, and nothing else.
 
 use crate::harness::{Server, World};
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -175,6 +177,91 @@ async fn h119_a_backup_under_writes_is_consistent() {
         let query = "SELECT substr(hash, 2) FROM withdrawn_tokens GROUP BY 1 HAVING count(*) <> 2";
         assert_eq!(table(&target.join("svc.db"), query).await, Vec::<String>::new());
         assert!(!target.join("svc.db-wal").exists());
+    }
+}
+
+/// What never changes once it is written, by its name.
+const WRITTEN_ONCE: [&str; 2] = [
+    "SELECT CAST(id AS TEXT) || ' ' || kind || ' ' || at FROM session_events ORDER BY id",
+    "SELECT label || ' ' || hash FROM api_tokens ORDER BY label",
+];
+
+#[tokio::test]
+async fn h119_a_backup_under_load_starts_again_with_everything_that_was() {
+    let world = World::new();
+    let (steady, busy) = (["s0", "s1"], ["p0", "p1", "p2"]);
+    for name in steady.iter().chain(&busy) {
+        world.project(name);
+    }
+    let server = world.serve().await;
+    let mut pids = Vec::new();
+    for name in steady {
+        pids.push(server.client.run(name).await.bridge_pid);
+    }
+    world.cli(&["api-token", "issue", "first"]).await.ok();
+    let is_over = Cell::new(false);
+    let work = busy.map(|name| {
+        let (server, is_over) = (&server, &is_over);
+        async move {
+            let mut rounds = 0;
+            while !is_over.get() {
+                let row = server.client.run(name).await;
+                server.client.stop(row.instance_id.as_str()).await.expect(200);
+                rounds += 1;
+            }
+            rounds
+        }
+    });
+    let issue = async {
+        let mut number = 0;
+        while !is_over.get() {
+            world.cli(&["api-token", "issue", &format!("t{number}")]).await.ok();
+            number += 1;
+        }
+        number
+    };
+    let backups = async {
+        let mut last = PathBuf::new();
+        for _ in 0..4 {
+            last = backed_up(&world).await;
+        }
+        is_over.set(true);
+        last
+    };
+    let (archive, tokens, rounds) = tokio::join!(backups, issue, join_all(work));
+    assert!(tokens > 0 && rounds.iter().all(|rounds| *rounds > 0), "{tokens} {rounds:?}");
+    server.kill().await;
+    let old = world.root.join("old");
+    fs::rename(&world.state, &old).unwrap();
+    world.cli(&["restore", text(&archive), "--state-dir", text(&world.state)]).await.ok();
+
+    // Nothing in the archive that was not so, and nothing of before it is missing.
+    for query in WRITTEN_ONCE {
+        let (all, kept) = (
+            table(&old.join("svc.db"), query).await,
+            table(&world.state.join("svc.db"), query).await,
+        );
+        assert!(!kept.is_empty(), "{query}");
+        if query.contains("session_events") {
+            assert_eq!(kept, all[..kept.len()], "the beginning of what happened");
+        } else {
+            assert!(kept.iter().all(|row| all.contains(row)), "{kept:?}");
+        }
+    }
+    let audit = |dir: &Path| fs::read_to_string(dir.join("config_audit.log")).unwrap();
+    let (now, before) = (audit(&world.state), audit(&old));
+    let (kept, last) = now.trim_end().rsplit_once('\n').unwrap();
+    assert!(before.starts_with(kept) && last.contains("restore"), "{now}");
+
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    for name in steady {
+        page.until_status(name, "running").await;
+    }
+    let found = world.agree().await;
+    assert_eq!(found.bridges.len(), steady.len(), "what had ended since is not called running");
+    for (name, pid) in steady.iter().zip(pids) {
+        assert_eq!(world.row(name).await.pid, pid.map(i64::from), "{name}");
     }
 }
 

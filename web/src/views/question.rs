@@ -22,7 +22,7 @@ pub fn session_rules(rules: &[String]) -> AnyView {
         .iter()
         .map(|rule| view! { " " <code>{shown(rule).into_owned()}</code> })
         .collect_view();
-    view! { <p class="muted request-note" data-testid="session-rules">{words::SESSION_RULES} {all}</p> }.into_any()
+    view! { <p class="muted session-rules" data-testid="session-rules">{words::SESSION_RULES} {all}</p> }.into_any()
 }
 
 /// A question with its answers.
