@@ -47,16 +47,16 @@ fn obstacle() -> Option<String> {
     (!tried.is_ok_and(|status| status.success())).then(|| "namespaces are refused here".into())
 }
 
+/// What a session needs of a world, as lines of a unit.
+fn environment(world: &World) -> String {
+    let line = |(name, value): &(std::ffi::OsString, std::ffi::OsString)| {
+        format!("Environment=\"{}={}\"\n", name.to_string_lossy(), value.to_string_lossy())
+    };
+    world.environment().iter().map(line).collect()
+}
+
 fn boot(world: &World, kill_mode: &str) -> Manager {
-    let units = world.root.join("units");
-    fs::create_dir(&units).unwrap();
-    let environment: String = world
-        .environment()
-        .iter()
-        .map(|(name, value)| {
-            format!("Environment=\"{}={}\"\n", name.to_string_lossy(), value.to_string_lossy())
-        })
-        .collect();
+    let environment = environment(world);
     let unit = format!(
         "[Unit]\nDefaultDependencies=no\n[Service]\nType=notify\nKillMode={kill_mode}\n\
          ExecStart={} run --config {}\n{environment}StandardError=append:{}\n\
@@ -65,7 +65,15 @@ fn boot(world: &World, kill_mode: &str) -> Manager {
         world.config.display(),
         world.root.join("service.log").display(),
     );
+    boot_with(world, &unit, "")
+}
+
+/// A manager with this unit, and what lies over it.
+fn boot_with(world: &World, unit: &str, over: &str) -> Manager {
+    let units = world.root.join("units");
+    fs::create_dir_all(units.join("svc.service.d")).unwrap();
     fs::write(units.join("svc.service"), unit).unwrap();
+    fs::write(units.join("svc.service.d/over.conf"), over).unwrap();
     fs::write(units.join("blackbox.target"), "[Unit]\nDefaultDependencies=no\n").unwrap();
     // A manager may tidy up the temporary directory; ours has no unit for that, but cover it.
     let needed = [world.root.as_path(), &service(), &crate::harness::simulator()]
@@ -77,7 +85,7 @@ fn boot(world: &World, kill_mode: &str) -> Manager {
         &script,
         format!(
             "#!/bin/sh\nset -e\nmount --make-rprivate /\nmount -t tmpfs tmpfs /run\n\
-             mkdir /run/u\ncp {}/* /run/u/\n{cover}\
+             mkdir /run/u\ncp -r {}/* /run/u/\n{cover}\
              export container=docker SYSTEMD_UNIT_PATH=/run/u SYSTEMD_LOG_TARGET=console\n\
              exec {PROGRAM} --system --unit=blackbox.target --log-level=notice\n",
             units.display()
@@ -197,6 +205,60 @@ async fn f81_a_unit_leaves_its_bridges_and_finds_each_of_them_once() {
     assert!(world.bridges().is_empty());
     manager.must(&world, &["stop", "svc.service"]).await;
     eprintln!("systemd: restart and stop left 2 bridges, each was found once");
+}
+
+#[tokio::test]
+async fn h113_the_hardened_unit_serves_and_its_watchdog_ends_a_service_that_hangs() {
+    if let Some(why) = obstacle() {
+        skip!("{why}");
+    }
+    let world = world_with(json!({ "claude": { "scope": "off" } }));
+    for name in ["a", "b"] {
+        world.project(name);
+    }
+    let made = ["install-service", "systemd", "--harden", "--user", "root"];
+    let unit = world.cli(&made).await.ok().stdout;
+    assert!(unit.contains("WatchdogSec=60") && unit.contains("ProtectSystem=strict"), "{unit}");
+    // Nothing but times and what a test world has in its environment.
+    let over = format!(
+        "[Unit]\nDefaultDependencies=no\nWants=\nAfter=\n[Service]\nWatchdogSec=2\nRestartSec=100ms\n\
+         {}StandardError=append:{}\n",
+        environment(&world),
+        world.root.join("service.log").display(),
+    );
+    let mut manager = boot_with(&world, &unit, &over);
+    manager.up(&world).await;
+    manager.must(&world, &["start", "svc.service"]).await;
+    let base = format!("http://127.0.0.1:{}", world.port());
+    let client = Client::new(&base);
+    client.run("a").await;
+    client.run("b").await;
+    let mut before: Vec<_> =
+        world.bridges().iter().map(|bridge| (bridge.pid, bridge.start_ticks)).collect();
+    before.sort_unstable();
+    for (pid, _) in &before {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        assert!(status.contains("NoNewPrivs:\t1"), "sessions inherit what the unit forbids");
+    }
+
+    manager.must(&world, &["kill", "--signal=STOP", "--kill-whom=main", "svc.service"]).await;
+    let wait = async {
+        let mut look = tokio::time::interval(std::time::Duration::from_millis(100));
+        loop {
+            look.tick().await;
+            let (_, said) =
+                manager.ask(&["show", "-p", "NRestarts,ActiveState", "svc.service"]).await;
+            if said.contains("NRestarts=1") && said.contains("ActiveState=active") {
+                return;
+            }
+        }
+    };
+    within("another service after the watchdog", wait).await;
+    assert_same(&world, &base, &before).await;
+    for name in ["a", "b"] {
+        client.stop(name).await.expect(200);
+    }
+    manager.must(&world, &["stop", "svc.service"]).await;
 }
 
 async fn assert_same(world: &World, base: &str, before: &[(i32, u64)]) {
