@@ -123,7 +123,7 @@ test('a session that somebody started in a terminal asks here too, with its conv
   const text = await page.$eval(part('request'), (one) => one.innerText);
   assert.match(text, /garden/);
   assert.match(text, /not by svc/);
-  assert.match(text, /Your answer is for this request only/);
+  assert.match(text, /Deny and Allow once are for this request only/);
   await shot('approvals-desk');
   // The conversation of the session is one click away.
   const href = await page.$eval('.request-lead', (link) => link.getAttribute('href'));
