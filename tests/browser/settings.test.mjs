@@ -75,9 +75,9 @@ test('H123: a setting is changed, saved and written to the file', async () => {
 
 test('what a save would change is listed, and each change can be taken back', async () => {
   await fill(field('restart.max_crashes'), '9');
-  await says(part('settings-bar'), 'They take effect when you save.');
+  await says(part('settings-bar'), '1 applies at once. Sessions keep running.');
   await press(`${setting('api.openapi_enabled')} [role=switch]`);
-  await says(part('settings-bar'), 'after a restart of svc');
+  await says(part('settings-bar'), '1 applies at once, 1 needs a restart of svc.');
   await press(part('settings-review'));
   await seen(part('settings-changes'));
   const rows = await page.$$eval(part('settings-change'), (all) =>

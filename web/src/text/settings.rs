@@ -122,10 +122,27 @@ pub fn changes(count: usize) -> String {
     }
 }
 
-/// What saving means when a changed key needs a restart.
-pub const AFTER_RESTART: &str = "Some take effect after a restart of svc. Sessions keep running.";
-/// What saving means when every changed key applies live.
-pub const APPLY_NOW: &str = "They take effect when you save.";
+/// What saving means: how many changes apply at once, and how many after a restart.
+#[must_use]
+pub fn effect(live: usize, restart: usize) -> String {
+    let at_once = match live {
+        0 => None,
+        1 => Some("1 applies at once".to_owned()),
+        many => Some(format!("{many} apply at once")),
+    };
+    let later = match restart {
+        0 => None,
+        1 => Some("1 needs a restart of svc".to_owned()),
+        many => Some(format!("{many} need a restart of svc")),
+    };
+    let parts: Vec<String> = [at_once, later].into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("{}. Sessions keep running.", parts.join(", ")),
+    }
+}
+/// Behind the number of changes of a section.
+pub const CHANGED: &str = "changed";
 /// Button that shows what would be saved.
 pub const REVIEW: &str = "Review";
 /// Button that hides it again.

@@ -17,7 +17,7 @@ use crate::views::settings_restart::waiting;
 use crate::views::settings_review::changes;
 use leptos::prelude::*;
 use std::collections::BTreeMap;
-use svc_shared::internal::settings::{ConfigReport, FileOnlyKey};
+use svc_shared::internal::settings::{ConfigReport, ConfigSpec, FileOnlyKey};
 
 /// The view.
 #[component]
@@ -60,14 +60,15 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
             <p class="strip tone-info" data-testid="settings-read-only">{note}</p>
         }
     });
-    let names: Vec<String> = sections(&report).into_iter().map(|(label, _)| label).collect();
-    let places = names
+    let named = sections(&report);
+    let count = named.len();
+    let keys = |specs: &[&ConfigSpec]| specs.iter().map(|spec| spec.key.clone()).collect();
+    let places = named
         .iter()
         .enumerate()
-        .map(|(index, label)| place(index, label.clone()))
-        .chain([place(names.len(), words::FILE_ONLY.to_owned())])
+        .map(|(index, (label, specs))| place(form, index, label.clone(), keys(specs)))
+        .chain([place(form, count, words::FILE_ONLY.to_owned(), Vec::new())])
         .collect::<Vec<_>>();
-    let count = names.len();
     let rows = sections(&report)
         .into_iter()
         .enumerate()
@@ -111,15 +112,26 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
     .into_any()
 }
 
-/// A button that leads to a section.
-fn place(index: usize, label: String) -> AnyView {
+/// A button that leads to a section, with the number of changes in it.
+fn place(form: SettingsForm, index: usize, label: String, keys: Vec<String>) -> AnyView {
     let press = move |_| {
         if let Some(section) = crate::browser::element(&format!("#settings-{index}")) {
             section.scroll_into_view();
             let _ = section.focus(); // a heading that can have the focus
         }
     };
-    view! { <button type="button" class="menu-item" on:click=press>{label}</button> }.into_any()
+    let changes = memo(move || {
+        form.edits.with(|edits| keys.iter().filter(|key| edits.contains_key(*key)).count())
+    });
+    view! {
+        <button type="button" class="menu-item" on:click=press>
+            {label}
+            {dynamic(move || (changes.get() > 0).then(|| view! {
+                <span class="chip num">{changes.get()} <span class="sr-only">{words::CHANGED}</span></span>
+            }))}
+        </button>
+    }
+    .into_any()
 }
 
 /// A section with its rows; hidden while no row fits the filter.
@@ -128,7 +140,7 @@ pub fn section(
     report: &ConfigReport,
     index: usize,
     label: String,
-    specs: &[&svc_shared::internal::settings::ConfigSpec],
+    specs: &[&ConfigSpec],
 ) -> AnyView {
     let parts: Vec<[String; 3]> = specs
         .iter()
@@ -186,8 +198,10 @@ fn bar(form: SettingsForm) -> AnyView {
     let count = move || words::changes(form.edits.with(Edits::len));
     let effect_of_save = move || {
         let keys: Vec<String> = form.edits.with(|edits| edits.keys().cloned().collect());
-        let waits = |key: &String| form.known(key).is_some_and(|(_, spec)| spec.applies != "live");
-        if keys.iter().any(waits) { words::AFTER_RESTART } else { words::APPLY_NOW }
+        let is_live =
+            |key: &&String| form.known(key).is_some_and(|(_, spec)| spec.applies == "live");
+        let at_once = keys.iter().filter(is_live).count();
+        words::effect(at_once, keys.len() - at_once)
     };
     let review = move || {
         if form.is_reviewed.get() { words::HIDE_REVIEW } else { words::REVIEW }
