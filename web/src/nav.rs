@@ -107,7 +107,9 @@ impl Nav {
         nav
     }
 
-    /// Asks before this view is left while `is_unsaved` holds, as long as the view exists.
+    /// Asks before this view is left while `is_unsaved` holds.
+    ///
+    /// As long as the view exists.
     pub fn guard(self, is_unsaved: Signal<bool>) {
         self.unsaved.set_value(Some(is_unsaved));
         // Another page, or none: then the browser asks, in its own words.
@@ -139,7 +141,7 @@ impl Nav {
         holds
     }
 
-    /// Takes a step of the history back that leaves the view, until the answer is there.
+    /// Takes a step back out of the view back, until the answer is there.
     fn stay_here(self) {
         let (path, query) = self.at.get_untracked();
         let href = format!("{}{}", browser::href(&path), query.text());

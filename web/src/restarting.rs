@@ -12,7 +12,9 @@ use svc_shared::paths;
 /// How far it is. Cheap to copy.
 #[derive(Clone, Copy)]
 pub struct Restarting {
-    /// When it was asked for, in milliseconds of the server's clock; none while none is under way.
+    /// When it was asked for; none while none is under way.
+    ///
+    /// In milliseconds of the server's clock.
     pub since: RwSignal<Option<i64>>,
     /// Why the service did not begin it.
     pub problem: RwSignal<Option<Problem>>,
@@ -41,7 +43,9 @@ impl Restarting {
         });
     }
 
-    /// Ends it when another start of the service has answered; false when none was under way.
+    /// Ends it when another start of the service has answered.
+    ///
+    /// False when none was under way.
     pub fn settle(self, page: Page) -> bool {
         let was = self.since.get_untracked().is_some();
         if was {

@@ -22,7 +22,9 @@ pub struct SessionRules {
 }
 
 impl SessionRules {
-    /// What is offered; nothing where it is not understood, or more than a person would read.
+    /// What is offered.
+    ///
+    /// Nothing where it is not understood, or is more than a person would read.
     #[must_use]
     pub fn offered(suggestions: &Value) -> Self {
         let mut rules = Self::default();
@@ -71,7 +73,7 @@ impl SessionRules {
         }
     }
 
-    /// What would be allowed, in the agent's notation, redacted; nothing where nothing is offered.
+    /// What would be allowed, in the agent's notation, redacted.
     #[must_use]
     pub fn words(&self) -> &[String] {
         &self.words

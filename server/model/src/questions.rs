@@ -99,7 +99,7 @@ pub struct Moment {
     held: [bool; QUESTIONS],
     /// Recorded, and its words not held yet.
     parked: Option<u8>,
-    /// An answer that was written to the agent and is not noted yet; noted first when mutated.
+    /// An answer that was written to the agent and is not noted yet.
     telling: Option<u8>,
     /// The agent is recorded as ended.
     is_ended: bool,
@@ -446,7 +446,9 @@ impl Questions {
     }
 }
 
-/// Writes the recorded answer to the agent, which ignores what it does not wait for.
+/// Writes the recorded answer to the agent.
+///
+/// It ignores what it does not wait for.
 fn tell(next: &mut Moment, question: u8) {
     let at = usize::from(question);
     if let Row::Decided(word, _) = next.rows[at]

@@ -37,7 +37,7 @@ pub(crate) struct NamedApproval {
 pub(crate) struct Allow {
     #[command(flatten)]
     pub(crate) named: NamedApproval,
-    /// Also allow what the agent offers for the rest of its session, as `svc approvals show` lists.
+    /// Also allow what the agent offers for its session; `show` lists it.
     #[arg(long)]
     pub(crate) for_session: bool,
 }

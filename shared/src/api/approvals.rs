@@ -143,7 +143,7 @@ pub struct AnswerRequest {
     /// Text for the agent beside a refusal, at most 2000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// With `allow`: also what the agent offers for the rest of its session (`session_rules`).
+    /// Allow the `session_rules` of the question as well; with `allow` only.
     #[serde(default)]
     pub for_session: bool,
 }

@@ -26,8 +26,9 @@ pub(crate) enum Decision {
 pub(crate) struct Rules(Vec<(String, String)>);
 
 impl Rules {
-    /// What an answer allows (`updatedPermissions`). A destination other than the session is not
-    /// taken: nothing here may write settings.
+    /// What an answer allows (`updatedPermissions`).
+    ///
+    /// A destination other than the session is not taken: nothing here may write settings.
     pub(crate) fn of(updates: Option<&Value>) -> Self {
         let text = |one: &Value, name: &str| one.get(name)?.as_str().map(str::to_owned);
         let updates = updates.and_then(Value::as_array).into_iter().flatten();

@@ -1,4 +1,6 @@
-//! A thousand questions of Direct Sessions, answered by two devices while service and daemon die.
+//! A thousand questions of Direct Sessions while service and daemon die.
+//!
+//! Two devices answer each of them.
 
 use crate::backups::table;
 use crate::direct_sessions::{asked, enabled, launch, say, stands};

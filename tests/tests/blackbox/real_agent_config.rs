@@ -1,5 +1,6 @@
-//! What the page writes, as the real agent reads it, when `SVC_CONTRACT_AGENT` names one.
+//! What the page writes, as the real agent reads it.
 //!
+//! `SVC_CONTRACT_AGENT` names the agent.
 //! Without a login it still tells with which settings, agents, skills and servers a session begins.
 
 use crate::config_write::{open, put};

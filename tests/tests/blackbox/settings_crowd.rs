@@ -45,8 +45,9 @@ struct Crowd<'w> {
     values: RefCell<BTreeMap<String, (u64, Who)>>,
     begun: Cell<usize>,
     conflicts: Cell<usize>,
-    /// An editor looks whether the file is still the one it read, and writes it. Nothing does both
-    /// in one step, so nobody else may write between the two.
+    /// Held while an editor looks whether the file is the one it read, and writes it.
+    ///
+    /// Nothing does both in one step, so nobody else may write between the two.
     editor: RwLock<()>,
 }
 
@@ -182,7 +183,7 @@ async fn h122_h123_two_hundred_edits_at_once_lose_nothing_and_are_all_told() {
     for (_, leaf, _) in KEYS {
         assert!(after.contains(&format!("  # note on {leaf}\n")), "{leaf}: {after}");
     }
-    let values = crowd.values.borrow();
+    let values = crowd.values.borrow().clone();
     assert_eq!(values.len(), KEYS.len(), "every key was changed");
     let shown = server.client.get("/api/config").await.expect(200).json();
     for (key, (value, who)) in values.iter() {
@@ -214,6 +215,5 @@ async fn h122_h123_two_hundred_edits_at_once_lose_nothing_and_are_all_told() {
         };
         assert!(expected, "{key}: {who:?} was last, and the log says {actor}");
     }
-    drop(values);
     server.stop().await;
 }

@@ -45,7 +45,7 @@ async fn upgrade(world: &World, from: &Path) -> Ran {
     world.cli(&["upgrade", "--from", from.to_str().unwrap(), "--json"]).await
 }
 
-/// What a program does that takes the place of the service, and answers 503 to everybody.
+/// What a program does that takes the service's place and answers 503 to all.
 async fn unwell(world: &World) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();

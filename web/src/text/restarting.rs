@@ -13,7 +13,9 @@ pub const IS_BACK: &str = "svc is running again.";
 /// After a minute without an answer.
 pub const LATE: &str = "svc has not answered for a minute. On the machine, read its log and check \
     the configuration:";
-/// Commands for it; the first is for the service of one person, the second for that of the system.
+/// Commands for it.
+///
+/// The first is for the service of one person, the second for that of the system.
 pub const LOOK: [&str; 3] =
     ["journalctl --user -u svc -n 50", "journalctl -u svc -n 50", "svc config check"];
 /// Button that closes the dialog while the service is away.

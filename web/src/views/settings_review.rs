@@ -8,7 +8,7 @@ use crate::views::settings_form::SettingsForm;
 use leptos::prelude::*;
 use serde_json::Value;
 
-/// Every change with the value of the file, the new one, and a button that takes it back.
+/// Every change: the value of the file, the new one, and the way back.
 pub fn changes(form: SettingsForm) -> AnyView {
     let [key, before, after] = words::REVIEW_COLUMNS;
     let rows = move || {

@@ -200,9 +200,9 @@ impl AuditLog {
         std::fs::symlink_metadata(&self.file).map_or(0, |meta| meta.len())
     }
 
-    /// Keys of the configuration file that somebody changed through svc since `from` bytes, and
-    /// where the log ends now. Blocks.
+    /// Keys of the configuration file that were changed through svc since `from`.
     ///
+    /// `from` and the end of the log, which is told with them, are in bytes. Blocks.
     /// A log that was rotated meanwhile is read from its beginning; one that cannot be read has
     /// nothing to tell.
     pub fn configured_since(&self, from: u64) -> (BTreeSet<String>, u64) {

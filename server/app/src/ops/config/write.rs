@@ -184,8 +184,9 @@ impl ConfigFile {
     }
 }
 
-/// Keeps others from writing the file of a running service meanwhile; none where it has no file or
-/// the lock cannot be had.
+/// Keeps others from writing the file of a running service meanwhile.
+///
+/// None where it has no file or the lock cannot be had.
 pub(super) async fn lock(state_dir: &Path, origin: &Origin) -> Option<FileLock> {
     let path = origin.path()?.canonicalize().ok()?;
     FileLocks::new(state_dir.join("locks")).lock(&path, LOCK_WAIT).await.ok()
