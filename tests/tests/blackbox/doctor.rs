@@ -298,8 +298,10 @@ async fn untrusted_projects_and_none_at_all_warn() {
 }
 
 /// Takes back what the last migration did.
-const BEFORE_THE_LAST_MIGRATION: &str = "DROP TABLE outbox_posts; DROP TABLE outbox_events; \
-     DROP TABLE outbox_owed; PRAGMA user_version = 19";
+const BEFORE_THE_LAST_MIGRATION: &str = "ALTER TABLE hosted_prompts DROP COLUMN for_session; \
+     ALTER TABLE hosted_prompts DROP COLUMN session_rules; \
+     ALTER TABLE bridge_prompts DROP COLUMN for_session; \
+     ALTER TABLE bridge_prompts DROP COLUMN session_rules; PRAGMA user_version = 20";
 
 #[tokio::test]
 async fn a_damaged_older_or_newer_database_is_told_apart() {

@@ -49,7 +49,7 @@ pub async fn restart(world: &World, client: &Client) {
 
 /// Clients that ask without a pause during some work, and a while after it.
 /// None fails.
-pub async fn under_load(client: impl Fn() -> Client, work: impl Future<Output = ()>) {
+async fn under_load(client: impl Fn() -> Client, work: impl Future<Output = ()>) {
     let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let clients = join_all((0..CLIENTS).map(|number| {
         let (is_over, answered, client) = (&is_over, &answered, client());

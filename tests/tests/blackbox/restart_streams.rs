@@ -1,10 +1,11 @@
 //! Open streams over a restart of the service: each goes on where it was (H114).
 
 use crate::harness::{Client, Events, World, socket, within};
-use crate::in_place::{restart, under_load};
+use crate::in_place::restart;
 use crate::log_files::{append, debug_file};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
+use reqwest::Method;
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,8 @@ use tokio_tungstenite::tungstenite::Message;
 const READERS: usize = 25;
 /// Pages that follow the stream of changes.
 const PAGES: usize = 25;
+/// Callers that ask without a pause.
+const CALLERS: usize = 12;
 /// Restarts in a row.
 const RESTARTS: usize = 2;
 
@@ -83,15 +86,26 @@ async fn h114_fifty_streams_go_on_over_restarts_without_a_gap_or_a_repetition() 
     let readers = join_all((0..READERS).map(|_| numbers(&base, &id, &last)));
     let pages = join_all((0..PAGES).map(|_| starts(&base, &is_over, row.bridge_pid)));
     let (number, client) = (Cell::new(0), Client::new(&base));
+    let is_exchanged = Cell::new(false);
     let write = || {
         number.set(number.get() + 1);
         append(&file, &format!("2026-03-01T10:20:30.123Z [DEBUG] number {}\n", number.get()));
     };
     let restarts = async {
         for _ in 0..RESTARTS {
-            under_load(|| Client::new(&base), restart(&world, &client)).await;
+            restart(&world, &client).await;
         }
+        is_exchanged.set(true);
     };
+    // Each with a connection of its own: `in_place` has those that keep theirs.
+    let callers = join_all((0..CALLERS).map(|_| async {
+        let client = Client::new(&base);
+        while !is_exchanged.get() {
+            let request = client.request(Method::GET, "/api/v1/instances");
+            let reply = client.try_send(request.header("connection", "close")).await;
+            reply.expect("no request fails").expect(200);
+        }
+    }));
     // The agent goes on writing while the service is exchanged.
     let writing = async {
         let mut ticks = tokio::time::interval(Duration::from_millis(2));
@@ -109,7 +123,7 @@ async fn h114_fifty_streams_go_on_over_restarts_without_a_gap_or_a_repetition() 
         said.send_replace(Some(number.get()));
     };
     let run = async {
-        let ((), logs) = tokio::join!(reading, readers);
+        let ((), logs, _) = tokio::join!(reading, readers, callers);
         is_over.store(true, Ordering::Relaxed);
         server.stop().await;
         logs
