@@ -86,13 +86,20 @@ struct Question {
 /// What a hook is told.
 ///
 /// `allow`, `deny`, or another word where the agent shall ask by itself.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Answered {
     decision: String,
     message: Option<String>,
     /// With what the agent offers for its session.
     #[serde(default)]
     for_session: bool,
+}
+
+impl Answered {
+    /// The agent asks by itself.
+    fn none() -> Self {
+        Self { decision: "none".to_owned(), ..Self::default() }
+    }
 }
 
 /// The questions that come through the hook.

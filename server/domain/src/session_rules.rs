@@ -5,9 +5,9 @@
 //! later). Only rules that allow and directories are taken, and only for the session: a mode allows
 //! more than what was asked, and a rule in a settings file outlives the session.
 
+use crate::hosted::prompt::cut;
 use crate::redact::redact_text;
 use serde_json::{Value, json};
-use svc_shared::text::is_unprintable;
 
 /// Most rules and directories that are offered together.
 const MOST: usize = 20;
@@ -87,15 +87,14 @@ impl SessionRules {
 }
 
 fn shown(text: &str) -> String {
-    let redacted = redact_text(text);
-    let plain = |c: char| if is_unprintable(c) { ' ' } else { c };
-    let short: String = redacted.chars().take(LONGEST).map(plain).collect();
-    if redacted.chars().nth(LONGEST).is_some() { format!("{short}…") } else { short }
+    let (short, is_cut) = cut(&redact_text(text), LONGEST);
+    if is_cut { format!("{short}…") } else { short }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use svc_shared::text::is_unprintable;
 
     #[test]
     fn rules_and_directories_are_offered_for_the_session_only() {

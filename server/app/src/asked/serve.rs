@@ -1,7 +1,7 @@
 //! One hook: its question is parked, and it is told what was decided.
 
 use super::socket::{decline, is_own, line};
-use super::{Asked, Question};
+use super::{Answered, Asked, Question};
 use crate::AppError;
 use crate::requested;
 use crate::tasks::blocking;
@@ -77,23 +77,23 @@ impl Asked {
         let (read, mut write) = stream.into_split();
         let mut heard = BufReader::new(read.take(LONGEST)).lines();
         let said = timeout(SAID, heard.next_line()).await;
-        let Ok(Ok(Some(said))) = said else { return tell(&mut write, "none", None, false).await };
+        let Ok(Ok(Some(said))) = said else { return tell(&mut write, &Answered::none()).await };
         let question = serde_json::from_str::<Question>(&said).ok();
         let question = question.filter(|asked| asked.request_id.parse::<uuid::Uuid>().is_ok());
-        let Some(question) = question else { return tell(&mut write, "none", None, false).await };
+        let Some(question) = question else { return tell(&mut write, &Answered::none()).await };
         let size = u32::try_from(said.len() / 1024 + 1).unwrap_or(u32::MAX);
         drop(said);
         let Ok(_room) = self.room.try_acquire_many(size) else {
             tracing::warn!("a question was left to its agent, because too much waits already");
-            return tell(&mut write, "none", None, false).await;
+            return tell(&mut write, &Answered::none()).await;
         };
         let (id, asker) = (question.request_id.clone(), self.asker(&question));
         let input = question.tool_input.clone();
         let request = requested::read(&question.tool_name, input, question.cwd.clone()).await?;
         let Some(connected) = self.connect(&id, request) else {
-            return tell(&mut write, "none", None, false).await;
+            return tell(&mut write, &Answered::none()).await;
         };
-        let Some(asker) = asker else { return tell(&mut write, "none", None, false).await };
+        let Some(asker) = asker else { return tell(&mut write, &Answered::none()).await };
         let mut elsewhere = self.elsewhere(&question);
         if let Some(elsewhere) = &mut elsewhere {
             // Before anybody hears of the question: what is there now is about earlier calls.
@@ -106,9 +106,12 @@ impl Asked {
         let (store, clock) = (&self.parts.registry.store, &self.parts.clock);
         match end {
             End::Decided(row) => {
-                let decision = row.decision.as_deref().unwrap_or_default();
-                let told =
-                    tell(&mut write, decision, row.message.as_deref(), row.for_session).await;
+                let answered = Answered {
+                    decision: row.decision.unwrap_or_default(),
+                    message: row.message,
+                    for_session: row.for_session,
+                };
+                let told = tell(&mut write, &answered).await;
                 // The hook says that it has read the answer.
                 let has_arrived = told.is_ok()
                     && matches!(timeout(SAID, heard.next_line()).await, Ok(Ok(Some(_))));
@@ -120,11 +123,11 @@ impl Asked {
                     );
                 }
             }
-            End::Gone => tell(&mut write, "none", None, false).await?,
+            End::Gone => tell(&mut write, &Answered::none()).await?,
             End::Withdraw(why) => {
                 store.cancel_bridge_prompt(&id, why, clock.now()).await?;
                 // A hook that is gone hears nothing.
-                let _ = tell(&mut write, "none", None, false).await;
+                let _ = tell(&mut write, &Answered::none()).await;
             }
             End::Shutdown => return Ok(()),
         }
@@ -309,13 +312,8 @@ async fn answered(elsewhere: &mut Option<&mut Elsewhere>) {
     }
 }
 
-async fn tell(
-    write: &mut OwnedWriteHalf,
-    decision: &str,
-    message: Option<&str>,
-    for_session: bool,
-) -> Result<(), AppError> {
-    let line = line(decision, message, for_session).map_err(AppError::internal)?;
+async fn tell(write: &mut OwnedWriteHalf, answered: &Answered) -> Result<(), AppError> {
+    let line = line(answered).map_err(AppError::internal)?;
     let written = timeout(SAID, write.write_all(&line)).await;
     written.map_err(AppError::internal)?.map_err(AppError::internal)
 }

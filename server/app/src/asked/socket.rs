@@ -48,20 +48,15 @@ pub(super) fn is_own(stream: &UnixStream) -> bool {
 
 /// Has the agent ask by itself, without waiting for it to hear that.
 pub(super) fn decline(stream: &UnixStream) {
-    if let Ok(line) = line("none", None, false) {
+    if let Ok(line) = line(&Answered::none()) {
         // One that does not take a short line asks by itself as well.
         let _ = stream.try_write(&line);
     }
 }
 
 /// An answer as it is written.
-pub(super) fn line(
-    decision: &str,
-    message: Option<&str>,
-    for_session: bool,
-) -> serde_json::Result<Vec<u8>> {
-    let (decision, message) = (decision.to_owned(), message.map(str::to_owned));
-    let mut line = serde_json::to_vec(&Answered { decision, message, for_session })?;
+pub(super) fn line(answered: &Answered) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(answered)?;
     line.push(b'\n');
     Ok(line)
 }

@@ -63,7 +63,10 @@ pub fn describe(subtype: &str, request: &Value) -> Prompt {
     Prompt { tool, summary, truncated: is_cut || is_partial }
 }
 
-fn cut(text: &str, most: usize) -> (String, bool) {
+/// The beginning of a text, and whether more follows.
+///
+/// What a terminal would act on becomes blanks.
+pub(crate) fn cut(text: &str, most: usize) -> (String, bool) {
     let plain = |c: char| if is_unprintable(c) { ' ' } else { c };
     let short: String = text.chars().take(most).map(plain).collect();
     let is_cut = text.chars().nth(most).is_some();
