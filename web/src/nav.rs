@@ -141,7 +141,7 @@ impl Nav {
         holds
     }
 
-    /// Takes a step back out of the view back, until the answer is there.
+    /// Undoes a step back out of the view, until the answer is there.
     fn stay_here(self) {
         let (path, query) = self.at.get_untracked();
         let href = format!("{}{}", browser::href(&path), query.text());

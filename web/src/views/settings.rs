@@ -27,13 +27,14 @@ pub fn Settings() -> impl IntoView {
     form.read();
     nav().guard(derived(move || form.is_unsaved()));
     // After a restart the service runs with other values; edits stay.
-    let is_first = StoredValue::new(true);
+    let was_away = StoredValue::new(false);
+    let since = page().restarting.since;
     effect(move || {
-        page().live.basics.track();
-        if !is_first.get_value() {
+        let is_away = since.with(Option::is_some);
+        if was_away.get_value() && !is_away {
             form.read();
         }
-        is_first.set_value(false);
+        was_away.set_value(is_away);
     });
     view! {
         {dynamic(move || match form.basic.get() {
@@ -69,7 +70,7 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
         .map(|(index, (label, specs))| place(form, index, label.clone(), keys(specs)))
         .chain([place(form, count, words::FILE_ONLY.to_owned(), Vec::new())])
         .collect::<Vec<_>>();
-    let rows = sections(&report)
+    let rows = named
         .into_iter()
         .enumerate()
         .map(|(index, (label, specs))| section(form, &report, index, label, &specs))
