@@ -2,12 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { given, launch, tab } from './harness.mjs';
 import { part, person, until } from './person.mjs';
+import { resultsOf } from './results.mjs';
 import { findings, ruler } from './width.mjs';
 import { world } from './world.mjs';
 
@@ -53,15 +54,7 @@ function byHandIn(project) {
   return child;
 }
 
-/** The results of calls that the conversations of the machine show. */
-function results() {
-  const dir = join(machine.root, 'agent', 'projects');
-  const files = readdirSync(dir, { recursive: true }).filter((name) => name.endsWith('.jsonl'));
-  const lines = files.flatMap((name) => readFileSync(join(dir, name), 'utf8').split('\n'));
-  const parts = lines.filter(Boolean).map((line) => JSON.parse(line).message?.content);
-  const found = parts.filter(Array.isArray).flat().filter((one) => one.type === 'tool_result');
-  return found.map((one) => one.content);
-}
+const results = () => resultsOf(machine.root).map((one) => one.content);
 
 const items = (page) => page.$$eval(part('inbox-item'), (all) => all.length);
 

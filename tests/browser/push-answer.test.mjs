@@ -2,13 +2,13 @@
 // hook and agent. What the browser gets from its maker and what a desktop would draw is stubbed.
 
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { DEADLINE_MS, launch, tab } from './harness.mjs';
 import { part, person, until } from './person.mjs';
-import { keys, stub } from './push-stub.mjs';
+import { delivered, keys, stub } from './push-stub.mjs';
+import { resultsOf } from './results.mjs';
 import { world } from './world.mjs';
 
 let machine;
@@ -35,55 +35,13 @@ before(async () => {
   await seen(standing('false'));
   await press(part('push-switch'));
   await seen(standing('true'));
-  ({ worker, push } = await delivered());
+  ({ worker, push } = await delivered(browser, page));
 });
 
 after(async () => {
   await browser?.close();
   await machine?.close();
 });
-
-/** The worker, and how a message of the browser's maker comes to it. */
-async function delivered() {
-  const client = await page.createCDPSession();
-  const registration = await new Promise((resolve) => {
-    client.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
-      if (registrations[0]) resolve(registrations[0]);
-    });
-    client.send('ServiceWorker.enable');
-  });
-  const { registrationId } = registration;
-  const target = await browser.waitForTarget((one) => one.type() === 'service_worker');
-  const worker = await target.worker();
-  await worker.evaluate(() => {
-    self.all = [];
-    self.registration.showNotification = async (title, { body, tag, data, actions }) => {
-      const close = () => (self.all = self.all.filter((one) => one.tag !== tag));
-      close();
-      self.all.push({ title, body, tag, data, actions, close });
-    };
-    self.registration.getNotifications = async ({ tag }) => self.all.filter((one) => one.tag === tag);
-    // A click on a button of a notification.
-    self.click = (tag, action) => {
-      const event = new ExtendableEvent('notificationclick');
-      let work;
-      Object.assign(event, {
-        notification: self.all.find((one) => one.tag === tag),
-        action,
-        waitUntil: (promise) => (work = promise),
-      });
-      self.dispatchEvent(event);
-      return work;
-    };
-  });
-  const push = (told) =>
-    client.send('ServiceWorker.deliverPushMessage', {
-      origin: machine.url,
-      registrationId,
-      data: JSON.stringify(told),
-    });
-  return { worker, push };
-}
 
 const shown = () =>
   worker.evaluate(() =>
@@ -109,15 +67,8 @@ const told = (asked) => ({
   at: Date.now(),
 });
 
-/** The results of calls that the conversations of the machine show. */
-function results() {
-  const dir = join(machine.root, 'agent', 'projects');
-  const files = readdirSync(dir, { recursive: true }).filter((name) => name.endsWith('.jsonl'));
-  const lines = files.flatMap((name) => readFileSync(join(dir, name), 'utf8').split('\n'));
-  const parts = lines.filter(Boolean).map((line) => JSON.parse(line).message?.content);
-  const found = parts.filter(Array.isArray).flat().filter((one) => one.type === 'tool_result');
-  return found.map((one) => [one.content, one.is_error === true]);
-}
+/** Text of each result, and whether the call failed. */
+const results = () => resultsOf(machine.root).map((one) => [one.content, one.is_error === true]);
 
 const open = async () => (await (await fetch(`${machine.url}/api/approvals`)).json()).approvals;
 

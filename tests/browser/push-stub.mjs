@@ -28,3 +28,47 @@ export function stub({ keys, endpoint }) {
     return as(made());
   };
 }
+
+/** The worker, and how a message of the browser's maker comes to it. */
+export async function delivered(browser, page) {
+  const client = await page.createCDPSession();
+  const registration = await new Promise((resolve) => {
+    client.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      if (registrations[0]) resolve(registrations[0]);
+    });
+    client.send('ServiceWorker.enable');
+  });
+  const { registrationId } = registration;
+  const target = await browser.waitForTarget((one) => one.type() === 'service_worker');
+  const worker = await target.worker();
+  // Without a desktop a notification that is shown may be gone at once, so that what the browser
+  // would show is kept here.
+  await worker.evaluate(() => {
+    self.all = [];
+    self.registration.showNotification = async (title, { body, tag, data, actions }) => {
+      const close = () => (self.all = self.all.filter((one) => one.tag !== tag));
+      close();
+      self.all.push({ title, body, tag, data, actions, close });
+    };
+    self.registration.getNotifications = async ({ tag }) => self.all.filter((one) => one.tag === tag);
+    // A click on a button of a notification.
+    self.click = (tag, action) => {
+      const event = new ExtendableEvent('notificationclick');
+      let work;
+      Object.assign(event, {
+        notification: self.all.find((one) => one.tag === tag),
+        action,
+        waitUntil: (promise) => (work = promise),
+      });
+      self.dispatchEvent(event);
+      return work;
+    };
+  });
+  const push = (told) =>
+    client.send('ServiceWorker.deliverPushMessage', {
+      origin: new URL(page.url()).origin,
+      registrationId,
+      data: JSON.stringify(told),
+    });
+  return { worker, push };
+}

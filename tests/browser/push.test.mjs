@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 
 import { DEADLINE_MS, launch, tab } from './harness.mjs';
 import { part, person } from './person.mjs';
-import { keys, stub } from './push-stub.mjs';
+import { delivered, keys, stub } from './push-stub.mjs';
 import { findings, ruler } from './width.mjs';
 import { world } from './world.mjs';
 
@@ -66,33 +66,7 @@ test('the view fits a phone and a desk', async () => {
 });
 
 test('the worker shows what is pushed, and takes it back', async () => {
-  const client = await page.createCDPSession();
-  const registration = await new Promise((resolve) => {
-    client.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
-      if (registrations[0]) resolve(registrations[0]);
-    });
-    client.send('ServiceWorker.enable');
-  });
-  const { registrationId } = registration;
-  const push = (told) =>
-    client.send('ServiceWorker.deliverPushMessage', {
-      origin: machine.url,
-      registrationId,
-      data: JSON.stringify(told),
-    });
-  const target = await browser.waitForTarget((one) => one.type() === 'service_worker');
-  const worker = await target.worker();
-  // Without a desktop a notification that is shown may be gone at once, so that what the browser
-  // would show is kept here.
-  await worker.evaluate(() => {
-    self.all = [];
-    self.registration.showNotification = async (title, { body, tag }) => {
-      self.all = self.all.filter((one) => one.tag !== tag);
-      const close = () => (self.all = self.all.filter((one) => one.tag !== tag));
-      self.all.push({ title, body, tag, close });
-    };
-    self.registration.getNotifications = async ({ tag }) => self.all.filter((one) => one.tag === tag);
-  });
+  const { worker, push } = await delivered(browser, page);
   const shown = () =>
     worker.evaluate(() => self.all.map(({ title, body, tag }) => ({ title, body, tag })));
   const until = async (wanted) => {

@@ -1,7 +1,9 @@
 //! Direct Sessions with the real daemon and the simulated agent.
 
 use crate::crash_consistency::{armed, dies_of};
-use crate::harness::{Events, Server, World, service, service_with_fail_points, socket, within};
+use crate::harness::{
+    Events, Process, Server, World, service, service_with_fail_points, socket, within,
+};
 use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -28,6 +30,13 @@ pub fn enabled() -> World {
 
 fn direct(project: &str) -> Value {
     json!({ "project": project, "channel": "hosted" })
+}
+
+/// The daemons that run.
+pub fn daemons(world: &World) -> Vec<Process> {
+    let mut found = world.processes();
+    found.retain(|one| one.argv.first().is_some_and(|program| program.ends_with("svc-hosted")));
+    found
 }
 
 /// How many agents were started for Direct Sessions.
@@ -378,11 +387,7 @@ async fn hd6_an_agent_without_a_daemon_is_killed_before_a_resume() {
     let id = one.instance_id.as_str();
     say(&server, id, "use a tool").await;
     asked(&mut events, id).await;
-    let mut daemons = world.processes();
-    daemons.retain(|process| {
-        process.argv.first().is_some_and(|program| program.ends_with("svc-hosted"))
-    });
-    daemons.iter().for_each(|daemon| daemon.signal(rustix::process::Signal::KILL));
+    daemons(&world).iter().for_each(|daemon| daemon.signal(rustix::process::Signal::KILL));
     // The agent ends with its pipes, or it is an orphan: both are told, and neither is killed.
     stands(&mut events, id, "crashed").await;
     let open = server.client.get("/api/approvals").await.expect(200).json();

@@ -3,8 +3,8 @@
 //! Two devices answer each of them.
 
 use crate::backups::table;
-use crate::direct_sessions::{asked, enabled, launch, say, stands};
-use crate::harness::{Client, Dice, Events, Server, World};
+use crate::direct_sessions::{asked, daemons, enabled, launch, say, stands};
+use crate::harness::{Client, Dice, Events, Server};
 use futures_util::future::join_all;
 use reqwest::Method;
 use rustix::process::Signal;
@@ -46,12 +46,6 @@ impl Crowd {
             other => panic!("{request}: {other}"),
         }
     }
-}
-
-fn daemons(world: &World) -> Vec<crate::harness::Process> {
-    let mut found = world.processes();
-    found.retain(|one| one.argv.first().is_some_and(|program| program.ends_with("svc-hosted")));
-    found
 }
 
 async fn process_of(server: &Server<'_>, id: &str) -> String {

@@ -179,9 +179,7 @@ async fn f81_a_unit_leaves_its_bridges_and_finds_each_of_them_once() {
     let client = Client::new(&base);
     client.run("a").await;
     client.run("b").await;
-    let mut before: Vec<_> =
-        world.bridges().iter().map(|bridge| (bridge.pid, bridge.start_ticks)).collect();
-    before.sort_unstable();
+    let before = identities(&world);
     assert_eq!(before.len(), 2);
 
     manager.must(&world, &["restart", "svc.service"]).await;
@@ -190,9 +188,7 @@ async fn f81_a_unit_leaves_its_bridges_and_finds_each_of_them_once() {
     manager.must(&world, &["stop", "svc.service"]).await;
     let (_, state) = manager.ask(&["is-active", "svc.service"]).await;
     assert_eq!(state.trim(), "inactive", "it ended well");
-    let mut left: Vec<_> =
-        world.bridges().iter().map(|bridge| (bridge.pid, bridge.start_ticks)).collect();
-    left.sort_unstable();
+    let left = identities(&world);
     assert_eq!(left, before, "stopping the unit leaves the bridges");
 
     manager.must(&world, &["start", "svc.service"]).await;
@@ -233,9 +229,7 @@ async fn h113_the_hardened_unit_serves_and_its_watchdog_ends_a_service_that_hang
     let client = Client::new(&base);
     client.run("a").await;
     client.run("b").await;
-    let mut before: Vec<_> =
-        world.bridges().iter().map(|bridge| (bridge.pid, bridge.start_ticks)).collect();
-    before.sort_unstable();
+    let before = identities(&world);
     for (pid, _) in &before {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         assert!(status.contains("NoNewPrivs:\t1"), "sessions inherit what the unit forbids");
@@ -261,15 +255,21 @@ async fn h113_the_hardened_unit_serves_and_its_watchdog_ends_a_service_that_hang
     manager.must(&world, &["stop", "svc.service"]).await;
 }
 
+/// Pid and start of every bridge, in order.
+fn identities(world: &World) -> Vec<(i32, u64)> {
+    let bridges = world.bridges();
+    let mut all: Vec<_> = bridges.iter().map(|one| (one.pid, one.start_ticks)).collect();
+    all.sort_unstable();
+    all
+}
+
 async fn assert_same(world: &World, base: &str, before: &[(i32, u64)]) {
     let mut page = Events::open(base).await;
     page.until_status("a", "running").await;
     page.until_status("b", "running").await;
     assert_eq!(page.state.instances.len(), 2, "each once");
     assert!(page.state.instances.values().all(|row| row.generation == 1));
-    let mut after: Vec<_> =
-        world.bridges().iter().map(|bridge| (bridge.pid, bridge.start_ticks)).collect();
-    after.sort_unstable();
+    let after = identities(world);
     assert_eq!(after, before);
 }
 
