@@ -8,8 +8,15 @@
 use std::hash::{DefaultHasher, Hasher as _};
 use std::{env, fs, io, path::Path};
 
-/// Relative to this package: what decides how trunk packs the module.
-const INPUTS: [&str; 3] = ["../Trunk.toml", "index.html", "gallery/index.html"];
+/// Relative to this package: what decides how the modules are packed.
+const INPUTS: [&str; 6] = [
+    "../Trunk.toml",
+    "index.html",
+    "gallery/index.html",
+    "../tools/wasm-bindgen/Cargo.lock",
+    "../tools/wasm-bindgen/src/main.rs",
+    "../xtask/src/modules.rs",
+];
 
 fn main() -> io::Result<()> {
     let package = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;

@@ -288,7 +288,7 @@ const PAGE: &[(&str, &[&str], &[&str])] = &[
         &["rules", "browser", "wire"],
     ),
     ("views", &["views"], &["rules", "browser", "parts", "wire", "state"]),
-    ("frame", &["shell"], &["rules", "browser", "parts", "wire", "state", "views"]),
+    ("frame", &["shell", "lazy"], &["rules", "browser", "parts", "wire", "state", "views"]),
     (
         "entry",
         &["app", "gallery", "lib", "main", "bin"],

@@ -9,6 +9,9 @@ import { createInterface } from 'node:readline';
 /** Long enough for a busy machine with two cores; nothing waits for it when all is well. */
 export const DEADLINE_MS = 60_000;
 
+/** Address of a module with views that are not in the page's own. */
+export const IS_LATE_MODULE = /\/static\/svc-web-(sessions|owner|chunk[^/]*)-[0-9a-f]+\.wasm$/;
+
 const CHROMIUM_FLAGS = [
   '--no-sandbox', // tests run as root in containers, and only open pages of their own
   '--disable-gpu',
@@ -67,6 +70,8 @@ export async function tab(browser) {
     const why = request.failure()?.errorText ?? '';
     // Firefox tells of a request that was under way when the page was left.
     if (why === 'NS_BINDING_ABORTED') return;
+    // The modules of the other views come in the background, also when the page is left meanwhile.
+    if (why === 'net::ERR_ABORTED' && IS_LATE_MODULE.test(request.url())) return;
     complaints.push(`failed: ${request.url()} ${why}`);
   });
   page.on('response', (response) => {

@@ -1,6 +1,7 @@
 //! The entry of the page, and which view an address shows.
 
 use crate::browser;
+use crate::lazy::{Built, Part};
 use crate::model::route::Route;
 use crate::nav::Nav;
 use crate::page::{Page, Sheet};
@@ -17,6 +18,11 @@ use crate::views::{
 };
 use crate::{crash, focus, push, whole};
 use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
+use std::time::Duration;
+
+/// How long after the first view the other modules are fetched.
+const MODULES_AFTER: Duration = Duration::from_secs(2);
 
 /// Mounts the page.
 pub fn run() {
@@ -82,6 +88,19 @@ fn App() -> impl IntoView {
             browser::after_paint(move || push::settle(is_offered));
         }
     });
+    let modules = Modules::new();
+    effect(move || {
+        if page.store.is_loaded.get() {
+            // What was opened first comes first; then nothing that is opened has to wait.
+            set_timeout(move || modules.fetch(), MODULES_AFTER);
+        }
+    });
+    effect(move || {
+        if !page.live.is_offline.get() {
+            modules.retry();
+        }
+    });
+    provide_context(modules);
     view! {
         <Shell>
             {dynamic(move || match nav.route.get() {
@@ -92,37 +111,96 @@ fn App() -> impl IntoView {
                     view! { <Home /> }.into_any()
                 }
                 Route::Projects => view! { <Projects /> }.into_any(),
-                Route::Project(name) => view! { <ProjectPage name=name /> }.into_any(),
-                Route::Conversation(project, conversation) => {
-                    view! { <ConversationView project=project conversation=conversation /> }.into_any()
-                }
-                Route::Usage => view! { <Spending /> }.into_any(),
                 Route::Launch(project) => {
                     // Not from within a view that reads the address.
                     browser::after_paint(move || nav.to_launch(&project));
                     ().into_any()
                 }
-                Route::Session(id) => view! { <Session reference=id /> }.into_any(),
-                Route::Open(id) => view! { <Open id=id /> }.into_any(),
-                Route::Jobs(id) => view! { <Jobs open=id.unwrap_or_default() /> }.into_any(),
-                Route::External => view! { <External /> }.into_any(),
-                Route::Restore => view! { <Restore /> }.into_any(),
-                Route::Inbox => view! { <Inbox /> }.into_any(),
                 Route::Request(session, request) => {
                     // Not from within a view that reads the address.
                     browser::after_paint(move || nav.to_request(&session, &request));
                     ().into_any()
                 }
-                Route::Activity => view! { <Activity /> }.into_any(),
-                Route::Doctor => view! { <Readiness /> }.into_any(),
-                Route::Maintenance => view! { <Maintenance /> }.into_any(),
-                Route::Tokens => view! { <DevicesAndTokens /> }.into_any(),
-                Route::Notifications => view! { <Notifications /> }.into_any(),
-                Route::Settings => view! { <Settings /> }.into_any(),
-                Route::AgentConfig(surface) => view! { <AgentConfig surface=surface /> }.into_any(),
-                Route::About => view! { <About /> }.into_any(),
                 Route::Missing => view! { <Missing /> }.into_any(),
+                route @ (Route::Project(_)
+                | Route::Conversation(..)
+                | Route::Session(_)
+                | Route::Open(_)
+                | Route::Jobs(_)
+                | Route::External
+                | Route::Restore
+                | Route::Inbox) => modules.sessions.show(move || Box::pin(of_sessions(route.clone()))),
+                route @ (Route::Usage
+                | Route::Activity
+                | Route::Doctor
+                | Route::Maintenance
+                | Route::Tokens
+                | Route::Notifications
+                | Route::Settings
+                | Route::AgentConfig(_)
+                | Route::About) => modules.owner.show(move || Box::pin(of_the_owner(route.clone()))),
             })}
         </Shell>
+    }
+}
+
+#[wasm_split(sessions, wasm_split_path = ::leptos::wasm_split, fallible, preload(fetch_sessions))]
+fn of_sessions(route: Route) -> Built {
+    Ok(match route {
+        Route::Project(name) => view! { <ProjectPage name=name /> }.into_any(),
+        Route::Conversation(project, conversation) => {
+            view! { <ConversationView project=project conversation=conversation /> }.into_any()
+        }
+        Route::Session(id) => view! { <Session reference=id /> }.into_any(),
+        Route::Open(id) => view! { <Open id=id /> }.into_any(),
+        Route::Jobs(id) => view! { <Jobs open=id.unwrap_or_default() /> }.into_any(),
+        Route::External => view! { <External /> }.into_any(),
+        Route::Restore => view! { <Restore /> }.into_any(),
+        Route::Inbox => view! { <Inbox /> }.into_any(),
+        _ => view! { <Missing /> }.into_any(),
+    })
+}
+
+#[wasm_split(owner, wasm_split_path = ::leptos::wasm_split, fallible, preload(fetch_owner))]
+fn of_the_owner(route: Route) -> Built {
+    Ok(match route {
+        Route::Usage => view! { <Spending /> }.into_any(),
+        Route::Activity => view! { <Activity /> }.into_any(),
+        Route::Doctor => view! { <Readiness /> }.into_any(),
+        Route::Maintenance => view! { <Maintenance /> }.into_any(),
+        Route::Tokens => view! { <DevicesAndTokens /> }.into_any(),
+        Route::Notifications => view! { <Notifications /> }.into_any(),
+        Route::Settings => view! { <Settings /> }.into_any(),
+        Route::AgentConfig(surface) => view! { <AgentConfig surface=surface /> }.into_any(),
+        Route::About => view! { <About /> }.into_any(),
+        _ => view! { <Missing /> }.into_any(),
+    })
+}
+
+/// The modules of the views that are not in the page's own.
+#[derive(Clone, Copy)]
+struct Modules {
+    /// Sessions, projects and what agents ask.
+    sessions: Part,
+    /// What only the owner of the machine sets up and looks up.
+    owner: Part,
+}
+
+impl Modules {
+    fn new() -> Self {
+        Self {
+            sessions: Part::new(|| Box::pin(fetch_sessions())),
+            owner: Part::new(|| Box::pin(fetch_owner())),
+        }
+    }
+
+    fn fetch(self) {
+        self.sessions.fetch();
+        self.owner.fetch();
+    }
+
+    fn retry(self) {
+        self.sessions.retry();
+        self.owner.retry();
     }
 }

@@ -29,6 +29,8 @@ mod gallery;
 #[cfg(target_arch = "wasm32")]
 mod layers;
 #[cfg(target_arch = "wasm32")]
+mod lazy;
+#[cfg(target_arch = "wasm32")]
 mod live;
 #[cfg(target_arch = "wasm32")]
 mod log_feed;

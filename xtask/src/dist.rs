@@ -17,13 +17,16 @@ use crate::progress::{Progress, Step};
 use crate::workspace::{self, Workspace};
 
 /// Everything in the checkout that can change a byte of the page.
-const INPUTS: [&str; 7] = [
+const INPUTS: [&str; 10] = [
     "web",
     "shared",
     "Trunk.toml",
     "Cargo.toml",
     "Cargo.lock",
     ".cargo/config.toml",
+    "tools/wasm-bindgen/Cargo.lock",
+    "tools/wasm-bindgen/src",
+    "xtask/src/modules.rs",
     "xtask/src/precompress.rs",
 ];
 /// Where cargo takes the flags of the compiler for the page from.
@@ -33,16 +36,18 @@ pub(crate) const WASM_FLAGS: &str = "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLA
 /// Its renderer is then compiled once instead of once per view. Without this the module is a fifth
 /// larger.
 pub(crate) const ERASED: &str = "--cfg erase_components";
+/// Leaves in the module what is needed to split it.
+const SPLITTABLE: &str = "-Clink-args=--emit-relocs";
 /// The page's module may not grow beyond this when compressed by brotli, in bytes.
 ///
 /// What a person waits for decides (`cargo xtask times`); this only makes growth a decision.
-const MODULE_LIMIT: u64 = 1000 * 1000;
+const MODULE_LIMIT: u64 = 760 * 1000;
 /// Largest sum of what the first load of the page fetches, compressed.
-const LOAD_LIMIT: u64 = 1070 * 1000;
+const LOAD_LIMIT: u64 = 840 * 1000;
 /// Largest HTML document of the page, before compression.
 const HTML_LIMIT: u64 = 20 * 1024;
 /// From this size on the build warns about the module.
-const MODULE_WARNING: u64 = 860 * 1000;
+const MODULE_WARNING: u64 = 700 * 1000;
 
 /// Whether the gallery of components comes with the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +135,7 @@ fn trunk(workspace: &Workspace) -> Command {
     let home = workspace::set("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| env::home_dir().map(|home| home.join(".cargo")));
-    let mut flags = ERASED.to_owned();
+    let mut flags = format!("{ERASED} {SPLITTABLE}");
     if let Some(home) = home {
         // Panic messages of dependencies name their files: no home folder is shipped.
         let sources = home.join("registry/src");
@@ -214,14 +219,15 @@ pub(crate) fn check_size(progress: &Progress, workspace: &Workspace) -> Result<b
     Ok(fits)
 }
 
-/// What a browser that has nothing yet has to fetch, in bytes.
+/// What a browser that has nothing yet has to fetch for Home, in bytes.
 struct Weight {
     module: u64,
     first_load: u64,
     html: u64,
 }
 
-/// Only what the document names counts: other pages share the folder.
+/// Only what the document names counts: other pages share the folder, and what the glue names comes
+/// later.
 fn weigh(dist: &Path) -> Result<Weight> {
     let document = fs::read_to_string(dist.join("index.html"));
     let document = document.context("cannot read dist/index.html")?;
@@ -270,6 +276,7 @@ mod tests {
         fs::create_dir_all(&dist).unwrap();
         fs::write(dist.join("index.html"), "a_bg.wasm a.css").unwrap();
         for (name, size) in [
+            ("a-later.wasm", 5000),
             ("a_bg.wasm", 1000),
             ("a_bg.wasm.br", 300),
             ("a_bg.wasm.gz", 400),

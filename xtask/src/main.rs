@@ -12,6 +12,7 @@ mod dist;
 mod doctor;
 mod endurance;
 mod fuzz;
+mod modules;
 mod package;
 mod pins;
 mod precompress;
@@ -103,9 +104,9 @@ fn main() -> ExitCode {
 fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
     let name = if args.is_empty() { OsString::from("help") } else { args.remove(0) };
     if name == "precompress" {
-        // The only command that trunk calls, inside its own build: it needs no tools.
+        // The only command that trunk calls, inside its own build: the tools are there.
         no_more(&args)?;
-        precompress::run(progress)?;
+        precompress::run(progress, &Workspace::find()?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let workspace = Workspace::find()?;

@@ -10,6 +10,8 @@ pub(crate) const WASM_TARGET: &str = "wasm32-unknown-unknown";
 pub(crate) const TRUNK: &str = "0.21.14";
 /// Crate and tool must be the same version: they speak a private format.
 pub(crate) const WASM_BINDGEN: &str = "0.2.130";
+/// Splits the module of the page. The macro that marks where comes with Leptos.
+pub(crate) const WASM_SPLIT: &str = "0.2.4";
 /// npm package; its `wasm-opt` prints only the major number.
 pub(crate) const BINARYEN: &str = "132.0.0";
 /// The last line of releases that Node 20 runs.
@@ -23,7 +25,7 @@ pub(crate) const NODE_AT_LEAST: u32 = 20;
 
 /// The folder of the tools. Each set of versions has its own.
 pub(crate) fn folder_name() -> String {
-    format!("trunk-{TRUNK}+bindgen-{WASM_BINDGEN}+binaryen-{BINARYEN}")
+    format!("trunk-{TRUNK}+bindgen-{WASM_BINDGEN}+split-{WASM_SPLIT}+binaryen-{BINARYEN}")
 }
 
 #[cfg(test)]
@@ -56,6 +58,7 @@ mod tests {
         let tool = "tools/wasm-bindgen/Cargo.toml";
         has_line(tool, &format!("version = \"{WASM_BINDGEN}\""));
         has_line(tool, &format!("wasm-bindgen-cli-support = \"={WASM_BINDGEN}\""));
+        has_line(tool, &format!("wasm_split_cli_support = \"={WASM_SPLIT}\""));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Compresses the files of the page at build time, to `.br` and `.gz` beside each.
 //!
+//! Before that the modules that are loaded later are added.
 //! Runs as trunk's hook inside its staging folder, so the page and its compressed forms appear
 //! together. Documents are left out: the server changes them per request.
 
@@ -10,7 +11,9 @@ use std::{env, fs};
 
 use anyhow::{Context as _, Result};
 
+use crate::modules;
 use crate::progress::Progress;
+use crate::workspace::Workspace;
 
 /// Files worth compressing. Pictures and fonts are compressed already.
 const EXTENSIONS: [&str; 5] = ["wasm", "js", "css", "svg", "json"];
@@ -21,8 +24,9 @@ const BROTLI_WINDOW: i32 = 22;
 pub(crate) const JOINS: &str = "XTASK_PAGE_JOINS";
 
 /// Compresses trunk's staging folder, or `dist/` when called by hand.
-pub(crate) fn run(progress: &Progress) -> Result<()> {
+pub(crate) fn run(progress: &Progress, workspace: &Workspace) -> Result<()> {
     let folder = env::var_os("TRUNK_STAGING_DIR").map_or_else(|| "dist".into(), PathBuf::from);
+    modules::place(workspace, &folder)?;
     if let Some(other) = env::var_os(JOINS) {
         join(Path::new(&other), &folder)?;
     }

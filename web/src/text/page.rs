@@ -107,6 +107,17 @@ pub mod link {
     pub const LATER: &str = "Later";
 }
 
+/// A view whose module did not come.
+pub mod lazy {
+    /// Heading.
+    pub const TITLE: &str = "This view could not be loaded";
+    /// What happened, and what helps.
+    pub const WHY: &str = "Its part of the page did not arrive. Sessions and the service are not affected. Check the connection and try again; reload if the service was updated meanwhile.";
+    /// Button.
+    pub const RETRY: &str = "Try again";
+    /// Button.
+    pub const RELOAD: &str = "Reload";
+}
 /// A view with unsaved edits is left.
 pub mod unsaved {
     /// Title.

@@ -17,8 +17,14 @@ use crate::views::prose::sentence;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
+use std::time::Duration;
 use svc_shared::internal::report::{LastOutput, NextStep};
 use svc_shared::paths;
+
+/// How long an end that came while it was looked at must stay before it is asked about.
+///
+/// A restart ends a session and goes on with it at once: then there is nothing to report.
+const SETTLES: Duration = Duration::from_millis(500);
 
 /// The card, which reads the report whenever another end is shown.
 #[component]
@@ -40,10 +46,22 @@ pub fn ReportCard(
             let _ = found.try_set(Some(report)); // the page may have left
         });
     };
+    let was_there = end.with_untracked(Option::is_some);
+    let is_new = StoredValue::new(false);
     effect(move || {
         found.set(None);
-        if end.get().is_some() {
+        let end_now = end.get();
+        let came_now = is_new.get_value() || !was_there;
+        is_new.set_value(true);
+        if end_now.is_some() && !came_now {
             read();
+        } else if end_now.is_some() {
+            let settled = move || {
+                if end.try_get_untracked() == Some(end_now) {
+                    read();
+                }
+            };
+            set_timeout(settled, SETTLES);
         }
     });
     dynamic(move || match (end.try_get()??, found.try_get()??) {
