@@ -49,36 +49,52 @@ const HTML_LIMIT: u64 = 20 * 1024;
 /// From this size on the build warns about the module.
 const MODULE_WARNING: u64 = 700 * 1000;
 
-/// Whether the gallery of components comes with the page.
+/// Which build of the page is wanted. A better one that is there already does as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gallery {
-    /// It is built, and tested with the page.
-    Wanted,
-    /// Nobody waits for it. One that is there already stays.
-    Optional,
+pub(crate) enum Build {
+    /// What is shipped, with the gallery of its components: what is tested.
+    WithGallery,
+    /// What is shipped.
+    Shipped,
+    /// For a person who waits: built in half the time, and larger.
+    Quick,
 }
 
-impl Gallery {
-    /// The first lines of the stamps of a page that needs no build.
-    fn accepted(self) -> &'static [&'static str] {
+impl Build {
+    /// The first line of the stamp.
+    fn name(self) -> &'static str {
         match self {
-            Self::Wanted => &["with gallery"],
-            Self::Optional => &["with gallery", "without gallery"],
+            Self::WithGallery => "with gallery",
+            Self::Shipped => "without gallery",
+            Self::Quick => "quick",
+        }
+    }
+
+    /// The builds that do.
+    fn accepted(self) -> &'static [Self] {
+        match self {
+            Self::WithGallery => &[Self::WithGallery],
+            Self::Shipped => &[Self::WithGallery, Self::Shipped],
+            Self::Quick => &[Self::WithGallery, Self::Shipped, Self::Quick],
+        }
+    }
+
+    /// What trunk is asked for. Only a release is made small by `wasm-opt`.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::WithGallery | Self::Shipped => &["--release", "--cargo-profile", "wasm-release"],
+            Self::Quick => &["--cargo-profile", "wasm-quick"],
         }
     }
 }
 
 /// Installs missing tools, and builds page and gallery when their inputs changed.
 pub(crate) fn run(progress: &Progress, workspace: &Workspace) -> Result<()> {
-    build_page(progress, workspace, Gallery::Wanted)
+    build_page(progress, workspace, Build::WithGallery)
 }
 
 /// Installs missing tools, and builds the page when its inputs changed.
-pub(crate) fn build_page(
-    progress: &Progress,
-    workspace: &Workspace,
-    gallery: Gallery,
-) -> Result<()> {
+pub(crate) fn build_page(progress: &Progress, workspace: &Workspace, wanted: Build) -> Result<()> {
     bootstrap::run(progress, workspace, Page::Wanted)?;
     fs::create_dir_all(workspace.target.join("xtask"))
         .context("cannot create cargo's output folder")?;
@@ -88,29 +104,30 @@ pub(crate) fn build_page(
     let stamp = workspace.target.join("xtask/dist.stamp");
     let inputs = inputs(workspace)?;
     if let (Ok(built), Some(state)) = (fs::read_to_string(&stamp), listing(&dist))
-        && gallery.accepted().iter().any(|kind| built == format!("{kind}\n{inputs}\n{state}"))
+        && wanted.accepted().iter().any(|kind| built == stamp_of(*kind, &inputs, &state))
     {
         progress.say(format_args!("page is up to date in dist/"));
         return Ok(());
     }
-    let mut page = trunk(workspace);
-    let kind = match gallery {
-        Gallery::Wanted => {
-            let folder = workspace.target.join("xtask/gallery");
-            let mut first = trunk(workspace);
-            first.arg("--html-output").arg("gallery.html");
-            first.arg("--dist").arg(&folder).arg("web/gallery/index.html");
-            build(progress, workspace, "trunk-build-gallery", &mut first)?;
-            page.env(precompress::JOINS, &folder);
-            "with gallery"
-        }
-        Gallery::Optional => "without gallery",
-    };
+    let mut page = trunk(workspace, wanted);
+    if wanted == Build::WithGallery {
+        let folder = workspace.target.join("xtask/gallery");
+        let mut first = trunk(workspace, wanted);
+        first.arg("--html-output").arg("gallery.html");
+        first.arg("--dist").arg(&folder).arg("web/gallery/index.html");
+        build(progress, workspace, "trunk-build-gallery", &mut first)?;
+        page.env(precompress::JOINS, &folder);
+    }
     build(progress, workspace, "trunk-build", &mut page)?;
     let state = listing(&dist).context("trunk succeeded but left no dist/index.html")?;
-    fs::write(&stamp, format!("{kind}\n{inputs}\n{state}"))
+    fs::write(&stamp, stamp_of(wanted, &inputs, &state))
         .with_context(|| format!("cannot write {}", stamp.display()))?;
     Ok(())
+}
+
+/// What says which page is in `dist/`.
+fn stamp_of(build: Build, inputs: &str, state: &str) -> String {
+    format!("{}\n{inputs}\n{state}", build.name())
 }
 
 fn build(
@@ -128,9 +145,9 @@ fn build(
     Ok(())
 }
 
-fn trunk(workspace: &Workspace) -> Command {
+fn trunk(workspace: &Workspace, wanted: Build) -> Command {
     let mut trunk = workspace.command("trunk");
-    trunk.args(["build", "--release", "--cargo-profile", "wasm-release"]);
+    trunk.arg("build").args(wanted.options());
     trunk.env("NO_COLOR", "true").env("CARGO_TERM_COLOR", "never");
     let home = workspace::set("CARGO_HOME")
         .map(PathBuf::from)
@@ -226,8 +243,9 @@ struct Weight {
     html: u64,
 }
 
-/// Only what the document names counts: other pages share the folder, and what the glue names comes
-/// later.
+/// Only what the document names counts.
+///
+/// Other pages share the folder, and what the glue names comes later.
 fn weigh(dist: &Path) -> Result<Weight> {
     let document = fs::read_to_string(dist.join("index.html"));
     let document = document.context("cannot read dist/index.html")?;

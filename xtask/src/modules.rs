@@ -3,20 +3,28 @@
 //! `tools/wasm-bindgen` leaves them beside the glue, where trunk does not look for them. They get
 //! the hash of the page's own module, because they fit only that.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::workspace::Workspace;
 
-/// How every module of the page is made small. `web/index.html` says the same to trunk.
+/// How every module of the page is made small.
+///
+/// `web/index.html` says the same to trunk.
 const WASM_OPT: [&str; 3] =
     ["-Os", "--one-caller-inline-max-function-size=0", "--skip-pass=local-cse"];
 
+/// Whether trunk builds a release, and makes the page's own module small.
+pub(crate) fn is_release() -> bool {
+    env::var_os("TRUNK_PROFILE").is_none_or(|profile| profile != "debug")
+}
+
 /// Where trunk lets the glue be written.
 fn glue_folder(workspace: &Workspace) -> PathBuf {
-    workspace.target.join("wasm-bindgen/release")
+    let kind = if is_release() { "release" } else { "debug" };
+    workspace.target.join("wasm-bindgen").join(kind)
 }
 
 /// Adds the modules of each page in `staging` that loads any.
@@ -71,7 +79,7 @@ fn place_for(
     std::thread::scope(|threads| {
         let running: Vec<_> = modules
             .iter()
-            .map(|(from, to)| threads.spawn(move || shrink(workspace, from, to)))
+            .map(|(from, to)| threads.spawn(move || place_module(workspace, from, to)))
             .collect();
         running.into_iter().try_for_each(|module| match module.join() {
             Ok(result) => result,
@@ -99,7 +107,11 @@ fn replaced(text: &str, names: &[(String, String)]) -> Option<String> {
     })
 }
 
-fn shrink(workspace: &Workspace, from: &Path, to: &Path) -> Result<()> {
+fn place_module(workspace: &Workspace, from: &Path, to: &Path) -> Result<()> {
+    if !is_release() {
+        fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
+        return Ok(());
+    }
     let mut tool = workspace.command("wasm-opt");
     let done = tool.args(WASM_OPT).arg(from).arg("-o").arg(to).output();
     let done = done.context("cannot start wasm-opt")?;

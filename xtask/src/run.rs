@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 
 use crate::bootstrap::{self, Page};
-use crate::dist::{self, Gallery};
+use crate::dist;
 use crate::progress::{Progress, Step};
 use crate::workspace::{self, Workspace};
 
@@ -50,6 +50,13 @@ impl Build {
             Self::Release => "release",
         }
     }
+
+    fn of_the_page(self) -> dist::Build {
+        match self {
+            Self::Quick => dist::Build::Quick,
+            Self::Release => dist::Build::Shipped,
+        }
+    }
 }
 
 /// Returns only when the service could not be started.
@@ -65,16 +72,18 @@ pub(crate) fn run(
         Page::Wanted => {
             bootstrap::preflight(workspace, page)?;
             let advice = "use `--no-web` to go on without the page";
+            let page =
+                || dist::build_page(progress, workspace, build.of_the_page()).context(advice);
             if bootstrap::lacks_tools(workspace) {
                 // The tools leave a core idle for minutes. With the page only two crates of the
                 // service are built again.
                 std::thread::scope(|threads| {
                     // May meet a page that is being replaced: only the build below counts.
                     threads.spawn(|| build_service(progress, workspace, build));
-                    dist::build_page(progress, workspace, Gallery::Optional).context(advice)
+                    page()
                 })?;
             } else {
-                dist::build_page(progress, workspace, Gallery::Optional).context(advice)?;
+                page()?;
             }
         }
     }

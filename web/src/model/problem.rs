@@ -98,15 +98,50 @@ impl Problem {
         match self {
             Self::NoAnswer => words::NO_ANSWER.to_owned(),
             Self::Refused { error_id: Some(id), .. } => words::internal(id),
-            Self::Refused { detail, .. } => detail.clone(),
+            Self::Refused { detail, .. } => sentence(detail),
             Self::Unreadable { status } => words::unreadable(*status),
         }
     }
 }
 
+/// Programs whose names stay as they are at the beginning of a sentence.
+const PROGRAMS: [&str; 9] =
+    ["svc", "claude", "git", "systemd", "systemctl", "ssh", "npm", "node", "nginx"];
+
+/// Makes the words of the service a sentence of the page, which begins with a capital letter.
+///
+/// Commands print them after `svc:`. Names of keys, fields and programs stay as they are.
+fn sentence(words: &str) -> String {
+    let first = words.split(' ').next().unwrap_or_default();
+    let is_word = first.chars().all(|c| c.is_ascii_lowercase() || c == '\'');
+    if !is_word || PROGRAMS.contains(&first) {
+        return words.to_owned();
+    }
+    let mut letters = words.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |c| c.to_ascii_uppercase().to_string() + letters.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_begins_as_a_sentence_unless_a_name_comes_first() {
+        for (said, shown) in [
+            ("the folder is gone", "The folder is gone"),
+            ("a port is missing", "A port is missing"),
+            ("svc is stopping", "svc is stopping"),
+            ("body.name: too long", "body.name: too long"),
+            ("name: too long", "name: too long"),
+            ("max_bridges is reached", "max_bridges is reached"),
+            ("`x` is no key", "`x` is no key"),
+            ("", ""),
+        ] {
+            assert_eq!(sentence(said), shown);
+        }
+    }
 
     #[test]
     fn a_refusal_is_told_in_the_words_of_the_server() {

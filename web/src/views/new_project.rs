@@ -267,7 +267,7 @@ fn Form(form: NewForm, stage: RwSignal<Stage>, on_close: Callback<()>) -> impl I
                     <span>{extra} <span class="muted">{extra_help}</span></span>
                 </label>
                 {dynamic(move || form.problem.get().map(|problem| view! {
-                    <p class="wide help help-error" data-testid="new-problem">{told(&problem)}</p>
+                    <p class="wide help help-error" data-testid="new-problem">{problem.words()}</p>
                 }))}
             </div>
             <div class="dialog-foot">
@@ -284,13 +284,6 @@ fn Form(form: NewForm, stage: RwSignal<Stage>, on_close: Callback<()>) -> impl I
             </div>
         </form>
     }
-}
-
-/// What the service says; a capital at its beginning, as it stands alone.
-fn told(problem: &Problem) -> String {
-    let text = problem.words();
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// A line of the form.

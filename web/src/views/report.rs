@@ -21,7 +21,7 @@ use std::time::Duration;
 use svc_shared::internal::report::{LastOutput, NextStep};
 use svc_shared::paths;
 
-/// How long an end that came while it was looked at must stay before it is asked about.
+/// How long a new end must stay before its report is read.
 ///
 /// A restart ends a session and goes on with it at once: then there is nothing to report.
 const SETTLES: Duration = Duration::from_millis(500);
@@ -46,23 +46,23 @@ pub fn ReportCard(
             let _ = found.try_set(Some(report)); // the page may have left
         });
     };
-    let was_there = end.with_untracked(Option::is_some);
-    let is_new = StoredValue::new(false);
+    let is_first = StoredValue::new(true);
     effect(move || {
         found.set(None);
-        let end_now = end.get();
-        let came_now = is_new.get_value() || !was_there;
-        is_new.set_value(true);
-        if end_now.is_some() && !came_now {
-            read();
-        } else if end_now.is_some() {
-            let settled = move || {
-                if end.try_get_untracked() == Some(end_now) {
-                    read();
-                }
-            };
-            set_timeout(settled, SETTLES);
+        let is_first = is_first.try_update_value(std::mem::take).unwrap_or_default();
+        let now = end.get();
+        if now.is_none() {
+            return;
         }
+        if is_first {
+            return read(); // it was there when the page was opened
+        }
+        let settled = move || {
+            if end.try_get_untracked() == Some(now) {
+                read();
+            }
+        };
+        set_timeout(settled, SETTLES);
     });
     dynamic(move || match (end.try_get()??, found.try_get()??) {
         (_, Ok(report)) => Some(card(&report, has_cause)),
