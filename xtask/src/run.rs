@@ -37,7 +37,7 @@ impl Options {
 /// Which build of the service is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Build {
-    /// Built in a third of the time, without optimisation across crates.
+    /// Built in a third of the time, without optimisation.
     Quick,
     /// The build that is shipped.
     Release,

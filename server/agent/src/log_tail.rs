@@ -20,6 +20,7 @@ use fan_out::{Subscriber, Tailer};
 use files::LogFiles;
 use reader::{OpenLog, Reader, ReaderHandle};
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use svc_domain::redact::Colour;
@@ -29,10 +30,31 @@ use svc_watch::Watcher;
 /// For a forgotten log, only cursors older than its last rotation lose their exact meaning.
 const REMEMBERED: usize = 4096;
 
+/// What happens to colour sequences in logs that are opened from now on.
+#[derive(Clone)]
+pub struct Colours(Arc<dyn Fn() -> Colour + Send + Sync>);
+
+impl Colours {
+    /// Asked each time a log is opened; one that is open stays as it is.
+    pub fn new(now: impl Fn() -> Colour + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    fn now(&self) -> Colour {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Colours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.now().fmt(f)
+    }
+}
+
 /// The logs of this process, each opened once however many read it. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LogTails {
-    colour: Colour,
+    colours: Colours,
     logs: Arc<Mutex<HashMap<PathBuf, Arc<Log>>>>,
 }
 
@@ -40,7 +62,7 @@ pub struct LogTails {
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
-    colour: Colour,
+    colours: Colours,
     files: Arc<Mutex<LogFiles>>,
     shared: Mutex<Shared>,
 }
@@ -58,8 +80,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl LogTails {
     /// None read yet.
     #[must_use]
-    pub fn new(colour: Colour) -> Self {
-        Self { colour, logs: Arc::default() }
+    pub fn new(colours: Colours) -> Self {
+        Self { colours, logs: Arc::default() }
     }
 
     /// The log of a set, whether or not its files are there. Does not block.
@@ -73,16 +95,16 @@ impl LogTails {
         if logs.len() >= REMEMBERED {
             logs.retain(|_, log| Arc::strong_count(log) > 1);
         }
-        let log = Arc::new(Log::new(path.clone(), self.colour));
+        let log = Arc::new(Log::new(path.clone(), self.colours.clone()));
         logs.insert(path, Arc::clone(&log));
         log
     }
 }
 
 impl Log {
-    fn new(path: PathBuf, colour: Colour) -> Self {
+    fn new(path: PathBuf, colours: Colours) -> Self {
         let files = Arc::new(Mutex::new(LogFiles::new(path.clone())));
-        Self { path, colour, files, shared: Mutex::default() }
+        Self { path, colours, files, shared: Mutex::default() }
     }
 
     /// A viewer of the log from `begin` on. It reads nothing yet.

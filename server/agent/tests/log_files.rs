@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use svc_agent::debug_watch::{DebugWatch, rotated};
 use svc_agent::log_set::LogSet;
-use svc_agent::log_tail::{Begin, LogTails, Part, TailItem, Writer};
+use svc_agent::log_tail::{Begin, Colours, LogTails, Part, TailItem, Writer};
 use svc_agent::rotation::{Limits, Trouble};
 use svc_domain::agent_log::evidence::{Evidence, Readiness};
 use svc_domain::redact::Colour;
@@ -61,7 +61,7 @@ impl Bench {
 
     /// All lines that people can read, by somebody who comes now.
     fn lines(&self) -> Vec<String> {
-        let log = LogTails::new(Colour::Strip).log(&self.set);
+        let log = LogTails::new(Colours::new(|| Colour::Strip)).log(&self.set);
         log.page(Part::Tail(u64::MAX), Writer::Gone).unwrap().unwrap().lines
     }
 }
@@ -92,7 +92,7 @@ async fn a_log_is_rotated_in_place_and_a_viewer_loses_no_line() {
     let bench = Bench::new(false);
     let watch = bench.watch(limits(50_000, 3));
     let inode = fs::metadata(bench.set.debug_file()).unwrap().ino();
-    let log = LogTails::new(Colour::Strip).log(&bench.set);
+    let log = LogTails::new(Colours::new(|| Colour::Strip)).log(&bench.set);
     let mut viewer = log.view(Begin::Oldest, &bench.watcher);
     bench.append(READY);
     let mut shown = 0;

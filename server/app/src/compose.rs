@@ -39,7 +39,7 @@ use crate::hosted::{Approvals, HostedParts, HostedRows, HostedSessions, HostedVi
 use crate::jobs::{JobScan, Jobs, ask::AgentRuns};
 use crate::launch_plans::LaunchPlans;
 use crate::locks::Locks;
-use crate::logs::{Logs, colour, retention::Retention};
+use crate::logs::{Logs, colours, retention::Retention};
 use crate::ops::audit::Audit;
 use crate::ops::deps::Deps;
 use crate::ops::doctor::Examiner;
@@ -257,7 +257,7 @@ impl UseCases {
             config: Arc::clone(&config),
             lookup: Arc::clone(&lookup),
             auth: Arc::clone(&auth),
-            tails: LogTails::new(colour(&config)),
+            tails: LogTails::new(colours(&config)),
             watcher: watcher.clone(),
             tasks: tasks.clone(),
         });

@@ -12,7 +12,7 @@ use crate::{AppError, log_files};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
-use svc_agent::log_tail::{Begin, Broken, Log, LogTails, Part, TailItem, Viewer, Writer};
+use svc_agent::log_tail::{Begin, Broken, Colours, Log, LogTails, Part, TailItem, Viewer, Writer};
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::exit_cause::printed;
@@ -25,12 +25,13 @@ use svc_shared::stream::{LogFrame, MarkKind, close};
 use svc_watch::{Pace, Watcher};
 use tokio::sync::watch;
 
-/// Whether the lines of followed logs keep their colours.
-pub(crate) fn colour(config: &Config) -> Colour {
-    match config.logs.strip_ansi_in_stream {
+/// Whether the lines of logs that are opened keep their colours.
+pub(crate) fn colours(config: &Arc<Config>) -> Colours {
+    let config = Arc::clone(config);
+    Colours::new(move || match config.logs.strip_ansi_in_stream {
         true => Colour::Strip,
         false => Colour::Keep,
-    }
+    })
 }
 
 /// Most lines that are sent before the row and the shutdown are checked again.

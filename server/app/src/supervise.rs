@@ -125,7 +125,7 @@ impl Supervision {
         let activities = ActivityWatch::new(self);
         tasks.spawn(async move { activities.run().await });
         let of = this();
-        tasks.spawn(async move { of.sampler.run().await });
+        tasks.spawn(async move { of.sampler.run(of.applied.clone()).await });
         let of = this();
         tasks.spawn(async move { of.housekeeping.run().await });
         let of = this();

@@ -144,3 +144,28 @@ async fn a_signal_applies_an_edit_by_hand_and_a_bad_file_changes_nothing() {
     server.client.get("/healthz").await.expect(200);
     server.stop().await;
 }
+
+/// Waits until figures are there, or are not.
+async fn until_measured(server: &Server<'_>, is_measured: bool) {
+    let figures = async || server.client.get("/api/metrics").await.expect(200).json();
+    while figures().await.as_object().unwrap().is_empty() == is_measured {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn measuring_ends_and_begins_again_without_a_restart() {
+    let world = World::with(json!({ "metrics": { "poll_seconds": 1.0 } }));
+    world.project("one");
+    let server = world.serve().await;
+    server.client.run("one").await;
+    until_measured(&server, true).await;
+    for is_measured in [false, true] {
+        let set = ["config", "set", "metrics.enabled", &is_measured.to_string()];
+        let set = world.cli(&set).await.ok();
+        assert!(set.stderr.contains("the running service uses this now"), "{}", set.stderr);
+        assert_eq!(bootstrap(&server).await["features"]["metrics"], is_measured);
+        until_measured(&server, is_measured).await;
+    }
+    server.stop().await;
+}

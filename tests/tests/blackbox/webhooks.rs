@@ -423,3 +423,20 @@ async fn events_that_are_off_are_not_posted_and_a_test_is() {
     let tried = world.cli(&["webhooks", "test", "1"]).await.ok();
     assert!(tried.stderr.contains("webhooks.enabled"), "{tried:?}");
 }
+
+#[tokio::test]
+async fn h48_private_targets_are_refused_as_soon_as_the_running_service_is_told_so() {
+    let receiver = Receiver::start().await;
+    let world = posting_to(&[receiver.url("x")], json!({ "timeout_seconds": 5 }));
+    world.project("app");
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    let taken = receiver.until(2).await.len();
+    let set = world.cli(&["config", "set", "webhooks.block_private_targets", "true"]).await.ok();
+    assert!(set.stderr.contains("the running service uses this now"), "{}", set.stderr);
+    server.client.stop(&id).await.expect(200);
+    let said = server.says("did not take `stop`").await;
+    assert!(said.contains("webhooks.block_private_targets"), "{said}");
+    assert_eq!(receiver.posts().len(), taken);
+    server.stop().await;
+}

@@ -61,7 +61,8 @@ fn run(args: impl Iterator<Item = OsString>) -> Result<()> {
 fn split(input: &Path, out_dir: &Path, name: &str) -> Result<PathBuf> {
     let folder = out_dir.join(format!("{name}-modules"));
     if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot empty {}", folder.display()))?;
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let main = out_dir.join(format!("{name}-main.wasm"));

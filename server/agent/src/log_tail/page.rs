@@ -65,7 +65,8 @@ impl Log {
         if !log.files().is_there() {
             return Ok(None);
         }
-        let open = |begin| Reader::open(log.clone(), self.colour, begin).map(|(reader, _)| reader);
+        let open =
+            |begin| Reader::open(log.clone(), self.colours.now(), begin).map(|(reader, _)| reader);
         match part {
             Part::Tail(bytes) => {
                 let reader = open(Begin::Tail(bytes))?;

@@ -22,7 +22,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let log = Arc::new(Log::new(dir.path().join("p-1-1.log"), Colour::Strip));
+        let log = Arc::new(Log::new(dir.path().join("p-1-1.log"), Colours::new(|| Colour::Strip)));
         Self { dir, log, watcher: Watcher::new() }
     }
 
@@ -60,7 +60,7 @@ impl Bench {
 
     /// All lines, by a reader that never saw the files before.
     fn all(&self) -> Vec<String> {
-        let log = Arc::new(Log::new(self.path().to_owned(), Colour::Strip));
+        let log = Arc::new(Log::new(self.path().to_owned(), Colours::new(|| Colour::Strip)));
         log.page(Part::Tail(u64::MAX), Writer::Lives).unwrap().unwrap().lines
     }
 

@@ -202,7 +202,7 @@ fn round(
 ) -> io::Result<(Box<Reader>, After)> {
     let mut reader = match job {
         Job::Open(begin) => {
-            let (reader, lost) = Reader::open(log.open(), log.colour, begin)?;
+            let (reader, lost) = Reader::open(log.open(), log.colours.now(), begin)?;
             items.extend(lost);
             Box::new(reader)
         }

@@ -11,7 +11,7 @@ mod target;
 use super::kept::Kept;
 use super::message::{delivery_id, fitted};
 use super::push::{Call, Push, Question, Word};
-use super::rule::Rule;
+use super::rule::Terms;
 use crate::asked::rows::AskedRows;
 use crate::auth::Identity;
 use crate::hosted::rows::HostedRows;
@@ -110,10 +110,10 @@ impl Notifications {
         for (index, entry) in settings.urls.iter().enumerate() {
             let kept = Kept::recorded(entry.expose(), &rows.store, rows.has_readers());
             let (entry, address) = (index + 1, Address::parse(entry.expose()));
-            let (rule, timeout) = (Rule::of(config, port), config.webhooks.timeout);
+            let terms = Terms::of(config, port);
             match address {
                 Ok(address) => {
-                    targets.extend(Target::new(entry, address, rule, timeout, kept).map(Arc::new));
+                    targets.extend(Target::new(entry, address, terms, kept).map(Arc::new));
                 }
                 Err(why) => unusable.push(NotificationTarget {
                     entry,

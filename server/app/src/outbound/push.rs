@@ -13,7 +13,7 @@ pub(super) use message::{Call, Question, Word};
 
 use super::message::delivery_id;
 use super::queue::Queue;
-use super::rule::{Refused, Rule};
+use super::rule::{Refused, Terms};
 use super::sender::Sender;
 use crate::addresses::For;
 use crate::auth::devices::browser_name;
@@ -29,7 +29,6 @@ use message::{Allowed, Message};
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use svc_config::Config;
 use svc_ports::Clock;
 use svc_shared::error::ErrorCode;
@@ -66,8 +65,7 @@ pub struct Push {
     config: Arc<Config>,
     auth: Arc<Auth>,
     carrier: Arc<Carrier>,
-    rule: Rule,
-    timeout: Duration,
+    terms: Terms,
     lanes: Mutex<HashMap<String, Arc<Lane>>>,
     orders: Queue<Order>,
     is_server: bool,
@@ -98,8 +96,7 @@ impl Push {
                 state_dir: config.state_dir.clone(),
                 key: OnceCell::new(),
             }),
-            rule: Rule::of_browsers(config, port),
-            timeout: config.webhooks.timeout,
+            terms: Terms::of_browsers(config, port),
             lanes: Mutex::default(),
             orders: Queue::default(),
             is_server,
@@ -205,7 +202,7 @@ impl Push {
         }
         // An address that is none fails at each attempt, with its reason.
         let url = Url::parse(&row.endpoint).ok();
-        let sender = url.map(|url| Sender::new(url, self.rule, self.timeout));
+        let sender = url.map(|url| Sender::new(url, self.terms.clone()));
         let lane = Arc::new(Lane::new(sender, CancellationToken::new()));
         lanes.insert(row.id.clone(), Arc::clone(&lane));
         if self.is_server {
@@ -296,7 +293,7 @@ impl Push {
             None => Vec::new(),
         };
         let refused: Result<(), Refused> =
-            found.into_iter().try_for_each(|address| self.rule.judge(address, port));
+            found.into_iter().try_for_each(|address| self.terms.rule().judge(address, port));
         refused.map_err(|why| {
             AppError::invalid(format!(
                 "`endpoint` was refused: {why}; pass on what the browser gave"

@@ -3,6 +3,8 @@
 //! The addresses are told apart by the rule of clones (H45).
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
 use svc_config::Config;
 use svc_domain::clones::address::{Reachable, classify};
 
@@ -34,6 +36,41 @@ pub(super) enum Refused {
     /// This service itself.
     #[error("it is the address of this service itself")]
     OwnListener,
+}
+
+/// What holds for a request: asked for each, because the configuration may change meanwhile.
+#[derive(Clone)]
+pub(super) struct Terms(Arc<dyn Fn() -> (Rule, Duration) + Send + Sync>);
+
+impl Terms {
+    /// The rule of the addresses, and the longest time of a request.
+    pub fn new(now: impl Fn() -> (Rule, Duration) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// Those of webhooks and of notifications.
+    ///
+    /// `port` is the one that this service listens on.
+    pub fn of(config: &Arc<Config>, port: u16) -> Self {
+        let config = Arc::clone(config);
+        Self::new(move || (Rule::of(&config, port), config.webhooks.timeout))
+    }
+
+    /// Those of addresses that browsers give.
+    pub fn of_browsers(config: &Arc<Config>, port: u16) -> Self {
+        let config = Arc::clone(config);
+        Self::new(move || (Rule::of_browsers(&config, port), config.webhooks.timeout))
+    }
+
+    /// Which addresses are allowed now.
+    pub fn rule(&self) -> Rule {
+        (self.0)().0
+    }
+
+    /// The longest time that a request may take now.
+    pub fn timeout(&self) -> Duration {
+        (self.0)().1
+    }
 }
 
 impl Rule {

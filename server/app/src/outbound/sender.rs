@@ -4,7 +4,7 @@
 //! connection goes to one of the judged addresses.
 
 use super::message::Message;
-use super::rule::{Refused, Rule};
+use super::rule::{Refused, Rule, Terms};
 use crate::addresses::For;
 use crate::ops::VERSION;
 use crate::tasks::blocking;
@@ -16,7 +16,6 @@ use serde_json::Value;
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use url::{Host, Url};
@@ -77,22 +76,21 @@ impl Reply {
 /// Sends to one target. Has no debug form: its URL may hold secrets.
 pub(super) struct Sender {
     url: Url,
-    rule: Rule,
-    timeout: Duration,
+    terms: Terms,
     /// Made at the first request: the certificates of the machine are read for it.
     client: OnceCell<Client>,
 }
 
 /// Resolves the host of a target and judges every answer.
 struct Judge {
-    rule: Rule,
+    terms: Terms,
     port: u16,
 }
 
 impl Sender {
     /// For an http or https URL.
-    pub fn new(url: Url, rule: Rule, timeout: Duration) -> Self {
-        Self { url, rule, timeout, client: OnceCell::new() }
+    pub fn new(url: Url, terms: Terms) -> Self {
+        Self { url, terms, client: OnceCell::new() }
     }
 
     /// Posts once. Returns the status of the answer, whatever it is.
@@ -113,9 +111,10 @@ impl Sender {
 
     /// Sends once. Returns the answer, whatever it is.
     pub async fn send(&self, request: Request) -> Result<Reply, NotSent> {
-        match timeout(self.timeout, self.send_now(request)).await {
+        let longest = self.terms.timeout();
+        match timeout(longest, self.send_now(request)).await {
             Ok(done) => done,
-            Err(_) => Err(NotSent::TooSlow(self.timeout.as_secs_f64())),
+            Err(_) => Err(NotSent::TooSlow(longest.as_secs_f64())),
         }
     }
 
@@ -123,8 +122,8 @@ impl Sender {
         let port = self.url.port_or_known_default().unwrap_or_default();
         // A name is judged where it is resolved.
         match self.url.host() {
-            Some(Host::Ipv4(address)) => self.rule.judge(IpAddr::V4(address), port)?,
-            Some(Host::Ipv6(address)) => self.rule.judge(IpAddr::V6(address), port)?,
+            Some(Host::Ipv4(address)) => self.terms.rule().judge(IpAddr::V4(address), port)?,
+            Some(Host::Ipv6(address)) => self.terms.rule().judge(IpAddr::V6(address), port)?,
             Some(Host::Domain(_)) | None => {}
         }
         let client = self.client.get_or_try_init(|| self.client(port)).await?;
@@ -153,7 +152,7 @@ impl Sender {
             .redirect(redirect::Policy::none())
             .no_proxy()
             .pool_max_idle_per_host(0)
-            .dns_resolver(Arc::new(Judge { rule: self.rule, port }));
+            .dns_resolver(Arc::new(Judge { terms: self.terms.clone(), port }));
         let builder = if self.url.scheme() == "https" {
             let tls = blocking(trusting_this_machine).await;
             let tls = tls.map_err(|error| NotSent::Failed(error.message))?;
@@ -167,7 +166,7 @@ impl Sender {
 
 impl Resolve for Judge {
     fn resolve(&self, name: Name) -> Resolving {
-        let (rule, port) = (self.rule, self.port);
+        let (rule, port) = (self.terms.rule(), self.port);
         Box::pin(async move {
             let found = judged(rule, name.as_str(), port).await?;
             let addresses = found.into_iter();

@@ -2,13 +2,12 @@
 
 use super::message::Message;
 use super::queue::{DRAIN, MOST, Queue};
-use super::rule::Rule;
+use super::rule::Terms;
 use super::sender::{NotSent, Sender};
 use crate::auth::sha256_hex;
 use std::collections::VecDeque;
 use std::fmt::{Display, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use svc_shared::Timestamp;
 use svc_shared::internal::webhooks::{PostState, TestedWebhook, WebhookPost, WebhookTarget};
 use tokio_util::sync::CancellationToken;
@@ -42,7 +41,7 @@ impl Display for Target {
 
 impl Target {
     /// `None` where the entry is no http or https URL.
-    pub fn new(entry: usize, raw: &str, rule: Rule, timeout: Duration) -> Option<Self> {
+    pub fn new(entry: usize, raw: &str, terms: Terms) -> Option<Self> {
         let url = Url::parse(raw).ok()?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return None;
@@ -50,7 +49,7 @@ impl Target {
         // User, path and query may be secret: a chat's webhook has its secret in the path.
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let shown = format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default());
-        let sender = Sender::new(url, rule, timeout);
+        let sender = Sender::new(url, terms);
         let (raw, key) = (raw.to_owned(), sha256_hex(raw.as_bytes()));
         let (queue, posts) = (Queue::default(), Mutex::default());
         Some(Self { entry, raw, key, shown, sender, queue, posts })
@@ -190,10 +189,12 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outbound::rule::Rule;
+    use std::time::Duration;
 
     fn target(url: &str) -> Option<Target> {
         let rule = Rule { no_private: None, own_port: 1, own_address: None };
-        Target::new(1, url, rule, Duration::from_secs(1))
+        Target::new(1, url, Terms::new(move || (rule, Duration::from_secs(1))))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::message::Message;
 use super::outbox::Outbox;
-use super::rule::Rule;
+use super::rule::Terms;
 use super::target::Target;
 use crate::hosted::rows::HostedRows;
 use crate::tasks::Tasks;
@@ -47,10 +47,10 @@ impl Webhooks {
         rows: &Arc<HostedRows>,
     ) -> Self {
         let settings = &config.webhooks;
-        let rule = Rule::of(config, port);
+        let terms = Terms::of(config, port);
         // An entry that is no target was named when the configuration was read.
         let targets = settings.urls.iter().enumerate().filter_map(|(index, url)| {
-            Target::new(index + 1, url.expose(), rule, settings.timeout).map(Arc::new)
+            Target::new(index + 1, url.expose(), terms.clone()).map(Arc::new)
         });
         let targets: Vec<Arc<Target>> = targets.collect();
         let outbox = settings.outbox.then(|| {

@@ -21,6 +21,7 @@ use svc_domain::usage::{self, Tree};
 use svc_process::meter::{Meter, Root};
 use svc_shared::api::instances::ResumeRequest;
 use svc_shared::ids::InstanceId;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -55,24 +56,18 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     /// Runs until the service ends.
-    pub async fn run(&self) {
-        run(self).await;
+    ///
+    /// `replaced` tells when values of the configuration were replaced.
+    pub async fn run(&self, replaced: watch::Receiver<()>) {
+        run(self, replaced).await;
     }
 }
 
-async fn run(this: &Sampler) {
+async fn run(this: &Sampler, mut replaced: watch::Receiver<()>) {
     // Read anew at each look: the distances may be changed meanwhile.
     let settings = || &this.metrics.config.metrics;
-    if !settings().enabled {
-        return;
-    }
-    let mut meter = match Meter::open(settings().show_disk) {
-        Ok(meter) => meter,
-        Err(error) => {
-            warn!(error = %error, "use of processor and memory cannot be measured");
-            return;
-        }
-    };
+    let mut with_disk = settings().show_disk;
+    let Some(mut meter) = opened(with_disk) else { return };
     let mut changes = this.metrics.copies.changes();
     let mut before: HashMap<InstanceId, Before> = HashMap::new();
     let mut watches: HashMap<InstanceId, (u32, Watch)> = HashMap::new();
@@ -81,6 +76,21 @@ async fn run(this: &Sampler) {
     let mut due = Instant::now();
     loop {
         changes.mark_unchanged();
+        replaced.mark_unchanged();
+        if !settings().enabled {
+            before.clear();
+            this.metrics.samples.keep(|_| false);
+            tokio::select! {
+                () = this.starter.requests.tasks.shutdown().cancelled() => return,
+                changed = replaced.changed() => if changed.is_err() { return },
+            }
+            continue;
+        }
+        if with_disk != settings().show_disk {
+            with_disk = settings().show_disk;
+            let Some(reopened) = opened(with_disk) else { return };
+            meter = reopened;
+        }
         let live: Vec<(Bridge, Root)> =
             this.metrics.copies.live().into_iter().filter_map(with_root).collect();
         before.retain(|id, _| live.iter().any(|(bridge, _)| bridge.id == *id));
@@ -140,12 +150,19 @@ async fn run(this: &Sampler) {
         tokio::select! {
             () = this.starter.requests.tasks.shutdown().cancelled() => return,
             () = tokio::time::sleep_until(next) => {}
+            _ = replaced.changed() => {}
             // Whoever comes does not wait out the long distance.
             () = this.starter.launcher.read_model.samples_wanted(), if !is_watched => {
                 due = due.min(at + settings().poll);
             }
         }
     }
+}
+
+fn opened(with_disk: bool) -> Option<Meter> {
+    Meter::open(with_disk)
+        .inspect_err(|error| warn!(%error, "use of processor and memory cannot be measured"))
+        .ok()
 }
 
 fn load_of(tree: &Tree, open_files: Option<u64>) -> Load {

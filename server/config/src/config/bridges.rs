@@ -174,7 +174,7 @@ section! {
         /// Writes a private raw copy and a redacted public log.
         redact_session_url: bool = BOOL => OFF, Basic NextSpawn;
         /// Removes colour from streamed lines.
-        strip_ansi_in_stream: bool = BOOL => ON, Basic Restart;
+        strip_ansi_in_stream: bool = BOOL => ON, Basic Live;
         /// Age in days after which log sets are deleted; 0 is never.
         retention_max_age_days: u32 = int(0) => num(30), Basic Live;
         /// Number of newest log sets kept; 0 is all.
@@ -188,11 +188,11 @@ section! {
     /// Resource use per row.
     Metrics "metrics." {
         /// Measures and shows the resource use of every bridge.
-        enabled: bool = BOOL => ON, Basic Restart;
+        enabled: bool = BOOL => ON, Basic Live;
         /// Divides processor use by the number of cores.
         normalize_cpu: bool = BOOL => OFF, Basic Live;
         /// Shows disk use.
-        show_disk: bool = BOOL => ON, Basic Restart;
+        show_disk: bool = BOOL => ON, Basic Live;
         /// Time between the two measurements of a sample.
         sample_interval as "sample_interval_seconds": Duration
             = seconds(Range::above(0.0).up_to(2.0))

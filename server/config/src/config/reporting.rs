@@ -115,11 +115,11 @@ section! {
         secret: Option<Secret> = LINE => NULL, File Restart secret blank_is_null;
         /// Longest time a post may take.
         timeout as "timeout_seconds": Duration = seconds(Range::above(0.0))
-            => real(10.0), Advanced Restart;
+            => real(10.0), Advanced Live;
         /// Keeps each post until its target took it, and tries again.
         outbox: bool = BOOL => OFF, Advanced Restart;
         /// Posts nothing to private networks.
-        block_private_targets: bool = BOOL => OFF, Advanced Restart;
+        block_private_targets: bool = BOOL => OFF, Advanced Live;
         /// Events that are posted.
         /// State of every known event.
         events: BTreeMap<String, bool> = Kind::Switches(EVENTS)

@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn numbered_lines(numbers: std::ops::Range<u32>) -> String {
     numbers.map(|n| format!("line {n}\n")).collect()
@@ -222,7 +223,7 @@ proptest! {
         let (old, new) = log.split_at(at.index(log.len() + 1));
         fs::write(bench.rotated(1), old).unwrap();
         fs::write(bench.path(), new).unwrap();
-        let fresh = Bench { log: Arc::new(Log::new(bench.path().into(), Colour::Strip)), ..bench };
+        let fresh = Bench { log: Arc::new(Log::new(bench.path().into(), bench.log.colours.clone())), ..bench };
         if !(new.starts_with(old)) {
             prop_assert_eq!(backwards(&fresh, bytes), all);
         }
@@ -253,4 +254,22 @@ fn h38_a_hard_link_at_the_place_of_a_log_is_not_read() {
     fs::hard_link(secret(&bench), bench.path()).unwrap();
     let shown = bench.log.page(Part::Tail(1 << 16), Writer::Lives);
     assert!(!format!("{shown:?}").contains("secret"), "{shown:?}");
+}
+
+#[test]
+fn a_page_treats_colours_as_is_configured_when_it_is_read() {
+    let is_kept = Arc::new(AtomicBool::new(false));
+    let now = Arc::clone(&is_kept);
+    let colours = Colours::new(move || match now.load(Ordering::Relaxed) {
+        true => Colour::Keep,
+        false => Colour::Strip,
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("p-1-1.log");
+    fs::write(&path, "\u{1b}[31mred\u{1b}[0m\n").unwrap();
+    let log = Arc::new(Log::new(path, colours));
+    let lines = || log.page(Part::Tail(u64::MAX), Writer::Lives).unwrap().unwrap().lines;
+    assert_eq!(lines(), ["red"]);
+    is_kept.store(true, Ordering::Relaxed);
+    assert_eq!(lines(), ["\u{1b}[31mred\u{1b}[0m"]);
 }

@@ -5,7 +5,7 @@
 
 use super::notice::Notice;
 use crate::addresses::For;
-use crate::outbound::rule::Rule;
+use crate::outbound::rule::Terms;
 use crate::outbound::sender::{NotSent, failed, judged};
 use crate::tasks::blocking;
 use lettre::message::{Mailbox, header::ContentType};
@@ -13,7 +13,6 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 use svc_domain::notification::address::{Mail, Security};
 use tokio::time::timeout;
 
@@ -22,20 +21,20 @@ use tokio::time::timeout;
 /// Has no debug form: it may hold a password.
 pub(super) struct Mailer {
     mail: Mail,
-    rule: Rule,
-    timeout: Duration,
+    terms: Terms,
 }
 
 impl Mailer {
-    pub fn new(mail: Mail, rule: Rule, timeout: Duration) -> Self {
-        Self { mail, rule, timeout }
+    pub fn new(mail: Mail, terms: Terms) -> Self {
+        Self { mail, terms }
     }
 
     /// Hands one message to the server. Returns its code.
     pub async fn send(&self, notice: &Notice) -> Result<u16, NotSent> {
-        match timeout(self.timeout, self.send_now(notice)).await {
+        let longest = self.terms.timeout();
+        match timeout(longest, self.send_now(notice)).await {
             Ok(done) => done,
-            Err(_) => Err(NotSent::TooSlow(self.timeout.as_secs_f64())),
+            Err(_) => Err(NotSent::TooSlow(longest.as_secs_f64())),
         }
     }
 
@@ -49,7 +48,7 @@ impl Mailer {
         };
         let builder =
             AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(address.ip().to_string());
-        let builder = builder.port(address.port()).tls(tls).timeout(Some(self.timeout));
+        let builder = builder.port(address.port()).tls(tls).timeout(Some(self.terms.timeout()));
         let builder = match &self.mail.login {
             Some((user, password)) => {
                 builder.credentials(Credentials::new(user.clone(), password.clone()))
@@ -82,10 +81,10 @@ impl Mailer {
     async fn address(&self) -> Result<SocketAddr, NotSent> {
         let (host, port) = (self.mail.host.as_str(), self.mail.port);
         if let Ok(address) = host.parse::<IpAddr>() {
-            self.rule.judge(address, port)?;
+            self.terms.rule().judge(address, port)?;
             return Ok(SocketAddr::new(address, port));
         }
-        let found = judged(self.rule, host, port).await.map_err(|error| failed(&*error))?;
+        let found = judged(self.terms.rule(), host, port).await.map_err(|error| failed(&*error))?;
         let first = found.first().copied();
         let first = first.ok_or_else(|| NotSent::Failed("its host has no address".to_owned()))?;
         Ok(For::Webhook.dialled(SocketAddr::new(first, port)))

@@ -7,11 +7,10 @@ use super::notice::Notice;
 use super::services;
 use crate::outbound::kept::Kept;
 use crate::outbound::queue::{DRAIN, MOST, Queue};
-use crate::outbound::rule::Rule;
+use crate::outbound::rule::Terms;
 use crate::outbound::sender::{NotSent, Reply, Sender};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use svc_domain::log_escape::escape;
 use svc_domain::notification::address::{Address, Recipient};
 use svc_domain::redact::redact_text;
@@ -54,16 +53,10 @@ struct Attempt {
 
 impl Target {
     /// `None` for a place that nothing carries to.
-    pub fn new(
-        entry: usize,
-        address: Address,
-        rule: Rule,
-        timeout: Duration,
-        kept: Kept,
-    ) -> Option<Self> {
+    pub fn new(entry: usize, address: Address, terms: Terms, kept: Kept) -> Option<Self> {
         let carrier = match &address.place {
-            Recipient::Mail(mail) => Carrier::Mail(Mailer::new(mail.clone(), rule, timeout)),
-            place => Carrier::Web(Box::new(Sender::new(services::server(place)?, rule, timeout))),
+            Recipient::Mail(mail) => Carrier::Mail(Mailer::new(mail.clone(), terms)),
+            place => Carrier::Web(Box::new(Sender::new(services::server(place)?, terms))),
         };
         let (queue, handles) = (Queue::default(), Mutex::default());
         Some(Self { entry, address, carrier, queue, kept, handles })
