@@ -49,7 +49,9 @@ const HTML_LIMIT: u64 = 20 * 1024;
 /// From this size on the build warns about the module.
 const MODULE_WARNING: u64 = 700 * 1000;
 
-/// Which build of the page is wanted. A better one that is there already does as well.
+/// Which build of the page is wanted.
+///
+/// A better one that is there already does as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Build {
     /// What is shipped, with the gallery of its components: what is tested.

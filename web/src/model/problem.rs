@@ -108,9 +108,10 @@ impl Problem {
 const PROGRAMS: [&str; 9] =
     ["svc", "claude", "git", "systemd", "systemctl", "ssh", "npm", "node", "nginx"];
 
-/// Makes the words of the service a sentence of the page, which begins with a capital letter.
+/// Makes the words of the service a sentence of the page.
 ///
-/// Commands print them after `svc:`. Names of keys, fields and programs stay as they are.
+/// It begins with a capital letter; commands print the words after `svc:`. Names of keys, fields
+/// and programs stay as they are.
 fn sentence(words: &str) -> String {
     let first = words.split(' ').next().unwrap_or_default();
     let is_word = first.chars().all(|c| c.is_ascii_lowercase() || c == '\'');

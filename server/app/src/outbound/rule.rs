@@ -38,7 +38,9 @@ pub(super) enum Refused {
     OwnListener,
 }
 
-/// What holds for a request: asked for each, because the configuration may change meanwhile.
+/// What holds for a request.
+///
+/// It is asked for each, because the configuration may change meanwhile.
 #[derive(Clone)]
 pub(super) struct Terms(Arc<dyn Fn() -> (Rule, Duration) + Send + Sync>);
 
