@@ -101,7 +101,7 @@ test('H131: a refused kill says why, in the words of the service, and the list i
   await press(end(second));
   await press(`${stray(second)} ${part('confirm-yes')}`);
   await says(part('toast'), `Couldn't end process ${second.pid} (sleep)`);
-  await says(part('toast'), `process ${second.pid} is no stray of this service`);
+  await says(part('toast'), `Process ${second.pid} is no stray of this service`);
   await gone(stray(second));
   await shot('strays-refused');
   assert.ok(complaints.splice(0).every((line) => line.includes('409')));
