@@ -145,7 +145,7 @@ async fn a_signal_applies_an_edit_by_hand_and_a_bad_file_changes_nothing() {
     server.stop().await;
 }
 
-/// Waits until figures are there, or are not.
+/// Waits until figures are there, or are not: no event says that they are gone.
 async fn until_measured(server: &Server<'_>, is_measured: bool) {
     let figures = async || server.client.get("/api/metrics").await.expect(200).json();
     while figures().await.as_object().unwrap().is_empty() == is_measured {

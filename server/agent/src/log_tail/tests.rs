@@ -60,7 +60,7 @@ impl Bench {
 
     /// All lines, by a reader that never saw the files before.
     fn all(&self) -> Vec<String> {
-        let log = Arc::new(Log::new(self.path().to_owned(), Colours::new(|| Colour::Strip)));
+        let log = Arc::new(Log::new(self.path().to_owned(), self.log.colours.clone()));
         log.page(Part::Tail(u64::MAX), Writer::Lives).unwrap().unwrap().lines
     }
 

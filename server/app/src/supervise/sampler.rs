@@ -66,8 +66,7 @@ impl Sampler {
 async fn run(this: &Sampler, mut replaced: watch::Receiver<()>) {
     // Read anew at each look: the distances may be changed meanwhile.
     let settings = || &this.metrics.config.metrics;
-    let mut with_disk = settings().show_disk;
-    let Some(mut meter) = opened(with_disk) else { return };
+    let mut kept: Option<(bool, Meter)> = None;
     let mut changes = this.metrics.copies.changes();
     let mut before: HashMap<InstanceId, Before> = HashMap::new();
     let mut watches: HashMap<InstanceId, (u32, Watch)> = HashMap::new();
@@ -79,17 +78,14 @@ async fn run(this: &Sampler, mut replaced: watch::Receiver<()>) {
         replaced.mark_unchanged();
         if !settings().enabled {
             before.clear();
+            watches.clear();
+            open_files.clear();
             this.metrics.samples.keep(|_| false);
             tokio::select! {
                 () = this.starter.requests.tasks.shutdown().cancelled() => return,
                 changed = replaced.changed() => if changed.is_err() { return },
             }
             continue;
-        }
-        if with_disk != settings().show_disk {
-            with_disk = settings().show_disk;
-            let Some(reopened) = opened(with_disk) else { return };
-            meter = reopened;
         }
         let live: Vec<(Bridge, Root)> =
             this.metrics.copies.live().into_iter().filter_map(with_root).collect();
@@ -105,6 +101,17 @@ async fn run(this: &Sampler, mut replaced: watch::Receiver<()>) {
                 _ = changes.changed() => continue,
             }
         }
+        let with_disk = settings().show_disk;
+        let mut meter = match kept.take() {
+            Some((same, meter)) if same == with_disk => meter,
+            Some(_) | None => match Meter::open(with_disk) {
+                Ok(meter) => meter,
+                Err(error) => {
+                    warn!(%error, "use of processor and memory cannot be measured");
+                    return;
+                }
+            },
+        };
         let roots: Vec<Root> = live.iter().map(|(_, root)| root.clone()).collect();
         let is_counting =
             this.metrics.config.ceilings.open_files > 0 && looks.is_multiple_of(LOOKS_PER_COUNT);
@@ -119,7 +126,7 @@ async fn run(this: &Sampler, mut replaced: watch::Receiver<()>) {
             warn!("measuring ended: see the message about the panic");
             return;
         };
-        meter = returned;
+        kept = Some((with_disk, returned));
         for ((bridge, _), count) in live.iter().zip(files) {
             if let Some(count) = count {
                 open_files.insert(bridge.id.clone(), count);
@@ -157,12 +164,6 @@ async fn run(this: &Sampler, mut replaced: watch::Receiver<()>) {
             }
         }
     }
-}
-
-fn opened(with_disk: bool) -> Option<Meter> {
-    Meter::open(with_disk)
-        .inspect_err(|error| warn!(%error, "use of processor and memory cannot be measured"))
-        .ok()
 }
 
 fn load_of(tree: &Tree, open_files: Option<u64>) -> Load {

@@ -223,7 +223,8 @@ proptest! {
         let (old, new) = log.split_at(at.index(log.len() + 1));
         fs::write(bench.rotated(1), old).unwrap();
         fs::write(bench.path(), new).unwrap();
-        let fresh = Bench { log: Arc::new(Log::new(bench.path().into(), bench.log.colours.clone())), ..bench };
+        let log = Arc::new(Log::new(bench.path().into(), bench.log.colours.clone()));
+        let fresh = Bench { log, ..bench };
         if !(new.starts_with(old)) {
             prop_assert_eq!(backwards(&fresh, bytes), all);
         }
