@@ -208,16 +208,7 @@ fn wasm_target(progress: &Progress, workspace: &Workspace) -> Result<()> {
 /// Installs the missing tools at the same time: one alone leaves a core idle.
 fn compiled(progress: &Progress, workspace: &Workspace, wanted: &[&Compiled]) -> Result<()> {
     let missing: Vec<_> = wanted.iter().filter(|tool| !is_present(workspace, tool)).collect();
-    std::thread::scope(|threads| {
-        let running: Vec<_> = missing
-            .iter()
-            .map(|tool| threads.spawn(|| compile(progress, workspace, tool)))
-            .collect();
-        running.into_iter().try_for_each(|tool| match tool.join() {
-            Ok(result) => result,
-            Err(_) => Err(anyhow::anyhow!("an installation stopped unexpectedly")),
-        })
-    })
+    workspace::at_once(&missing, |tool| compile(progress, workspace, tool))
 }
 
 fn compile(progress: &Progress, workspace: &Workspace, tool: &Compiled) -> Result<()> {

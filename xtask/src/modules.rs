@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, at_once};
 
 /// How every module of the page is made small.
 ///
@@ -76,16 +76,7 @@ fn place_for(
     else {
         bail!("{loader} does not begin with the glue or misses a module; see tools/wasm-bindgen");
     };
-    std::thread::scope(|threads| {
-        let running: Vec<_> = modules
-            .iter()
-            .map(|(from, to)| threads.spawn(move || place_module(workspace, from, to)))
-            .collect();
-        running.into_iter().try_for_each(|module| match module.join() {
-            Ok(result) => result,
-            Err(_) => Err(anyhow::anyhow!("wasm-opt stopped unexpectedly")),
-        })
-    })?;
+    at_once(&modules, |(from, to)| place_module(workspace, from, to))?;
     let text = format!("{glue_text}\n{loader_text}");
     fs::write(&glue, text).with_context(|| format!("cannot write {}", glue.display()))
 }

@@ -13,12 +13,12 @@ use anyhow::{Context as _, Result};
 
 use crate::modules;
 use crate::progress::Progress;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, at_once};
 
 /// Files worth compressing. Pictures and fonts are compressed already.
 const EXTENSIONS: [&str; 5] = ["wasm", "js", "css", "svg", "json"];
 const BROTLI_QUALITY: i32 = 11;
-/// For a page that is not a release: a tenth of the time, a sixth more bytes.
+/// For a page that is not a release: somebody waits for it.
 const QUICK_QUALITY: i32 = 5;
 const BROTLI_WINDOW: i32 = 22;
 
@@ -33,14 +33,8 @@ pub(crate) fn run(progress: &Progress, workspace: &Workspace) -> Result<()> {
         join(Path::new(&other), &folder)?;
     }
     let files = candidates(&folder)?;
-    // The module takes as long as all others together: one thread each.
-    std::thread::scope(|threads| {
-        let running: Vec<_> = files.iter().map(|file| threads.spawn(|| compress(file))).collect();
-        running.into_iter().try_for_each(|file| match file.join() {
-            Ok(result) => result,
-            Err(_) => Err(anyhow::anyhow!("compressing stopped unexpectedly")),
-        })
-    })?;
+    // The module takes as long as all others together.
+    at_once(&files, |file| compress(file))?;
     progress.say(format_args!("compressed {} files of the page", files.len()));
     Ok(())
 }

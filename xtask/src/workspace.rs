@@ -98,6 +98,18 @@ impl Workspace {
     }
 }
 
+/// Does the same with each, one thread each, and tells of the first that failed.
+pub(crate) fn at_once<T: Sync>(all: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+    let work = &work;
+    std::thread::scope(|threads| {
+        let running: Vec<_> = all.iter().map(|one| threads.spawn(move || work(one))).collect();
+        running.into_iter().try_for_each(|one| match one.join() {
+            Ok(result) => result,
+            Err(_) => Err(anyhow::anyhow!("a thread of the task runner stopped unexpectedly")),
+        })
+    })
+}
+
 /// Removes the variables that the calling cargo set for this package only.
 pub(crate) fn forget_cargo(command: &mut Command) {
     for (name, _) in env::vars_os() {
