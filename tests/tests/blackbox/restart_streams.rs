@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use std::cell::Cell;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use svc_shared::stream::LogFrame;
@@ -72,6 +73,25 @@ async fn starts(base: &str, is_over: &AtomicBool, pid: Option<i32>) -> Vec<Strin
     boots
 }
 
+/// Asks without a pause, each time on a connection of its own: `in_place` has those that keep
+/// theirs.
+///
+/// On a thread of their own: what they open is not left unused while the streams are read.
+async fn callers(base: String, is_exchanged: Arc<AtomicBool>) {
+    let ask = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(join_all((0..CALLERS).map(|_| async {
+            let client = Client::new(&base);
+            while !is_exchanged.load(Ordering::Relaxed) {
+                let request = client.request(Method::GET, "/api/v1/instances");
+                let reply = client.try_send(request.header("connection", "close")).await;
+                reply.expect("no request fails").expect(200);
+            }
+        })));
+    };
+    tokio::task::spawn_blocking(ask).await.expect("no request fails");
+}
+
 #[tokio::test]
 async fn h114_fifty_streams_go_on_over_restarts_without_a_gap_or_a_repetition() {
     let world = World::new();
@@ -86,7 +106,7 @@ async fn h114_fifty_streams_go_on_over_restarts_without_a_gap_or_a_repetition() 
     let readers = join_all((0..READERS).map(|_| numbers(&base, &id, &last)));
     let pages = join_all((0..PAGES).map(|_| starts(&base, &is_over, row.bridge_pid)));
     let (number, client) = (Cell::new(0), Client::new(&base));
-    let is_exchanged = Cell::new(false);
+    let is_exchanged = Arc::new(AtomicBool::new(false));
     let write = || {
         number.set(number.get() + 1);
         append(&file, &format!("2026-03-01T10:20:30.123Z [DEBUG] number {}\n", number.get()));
@@ -95,17 +115,9 @@ async fn h114_fifty_streams_go_on_over_restarts_without_a_gap_or_a_repetition() 
         for _ in 0..RESTARTS {
             restart(&world, &client).await;
         }
-        is_exchanged.set(true);
+        is_exchanged.store(true, Ordering::Relaxed);
     };
-    // Each with a connection of its own: `in_place` has those that keep theirs.
-    let callers = join_all((0..CALLERS).map(|_| async {
-        let client = Client::new(&base);
-        while !is_exchanged.get() {
-            let request = client.request(Method::GET, "/api/v1/instances");
-            let reply = client.try_send(request.header("connection", "close")).await;
-            reply.expect("no request fails").expect(200);
-        }
-    }));
+    let calls = callers(base.clone(), Arc::clone(&is_exchanged));
     // The agent goes on writing while the service is exchanged.
     let writing = async {
         let mut ticks = tokio::time::interval(Duration::from_millis(2));
@@ -123,7 +135,7 @@ async fn h114_fifty_streams_go_on_over_restarts_without_a_gap_or_a_repetition() 
         said.send_replace(Some(number.get()));
     };
     let run = async {
-        let ((), logs, _) = tokio::join!(reading, readers, callers);
+        let ((), logs, _) = tokio::join!(reading, readers, calls);
         is_over.store(true, Ordering::Relaxed);
         server.stop().await;
         logs

@@ -89,6 +89,10 @@ impl Crowd<'_> {
     async fn by_page(&self, key: &str, value: u64) {
         loop {
             let read = self.server.client.get("/api/config").await.expect(200).json();
+            // An editor was just writing the file: what is there has no name yet.
+            if read["hash"].is_null() {
+                continue;
+            }
             let body = json!({ "edits": { key: value }, "hash": read["hash"] });
             let others = self.editor.read().await;
             let reply = put(self.server, "/api/config", &body).await;
