@@ -276,12 +276,10 @@ fn rules(around: &Surroundings) -> Rules {
     Rules { root: around.config.projects_root.clone(), refused, private }
 }
 
-/// When this boot began (`btime` of `/proc/stat`, seconds since the epoch).
+/// When this boot began.
 fn boot_time() -> Option<Timestamp> {
-    let stat = std::fs::read_to_string("/proc/stat").ok()?;
-    let seconds: i64 =
-        stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
-    Some(Timestamp::from_millis(seconds.saturating_mul(1000)))
+    let began = svc_process::table::booted_at()?;
+    i64::try_from(began.as_millis()).ok().map(Timestamp::from_millis)
 }
 
 /// Reports changes of two files, at the latest after this time.

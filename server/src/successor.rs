@@ -12,7 +12,6 @@ use crate::tls;
 use crate::trial::{self, Verdict};
 use crate::twin::Twin;
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
-use rustix::net::sockopt::socket_acceptconn;
 use sd_notify::NotifyState;
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -61,7 +60,7 @@ pub(crate) fn inherited() -> Inherited {
     let mut twin = None;
     for socket in all {
         // Only the program before this one keeps a socket that does not listen.
-        match socket_acceptconn(&socket) {
+        match svc_process::sockets::listens(&socket) {
             Ok(false) => twin = Some(socket),
             Ok(true) | Err(_) => listeners.push(socket),
         }

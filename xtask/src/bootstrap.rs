@@ -175,32 +175,50 @@ pub(crate) fn free_gb(path: &Path) -> Option<u64> {
     Some(stat.f_bavail.saturating_mul(stat.f_frsize) / 1_000_000_000)
 }
 
-/// Where the compiler keeps the target, whether or not it is installed.
-pub(crate) fn wasm_target_folder(workspace: &Workspace) -> Option<PathBuf> {
+/// Where the compiler keeps a target, whether or not it is installed.
+fn target_folder(workspace: &Workspace, target: &str) -> Option<PathBuf> {
     let sysroot = output(workspace, "rustc", &["--print", "sysroot"])?;
-    Some(PathBuf::from(sysroot.trim()).join("lib/rustlib").join(pins::WASM_TARGET).join("lib"))
+    Some(PathBuf::from(sysroot.trim()).join("lib/rustlib").join(target).join("lib"))
+}
+
+/// Where the compiler keeps the target of the page.
+pub(crate) fn wasm_target_folder(workspace: &Workspace) -> Option<PathBuf> {
+    target_folder(workspace, pins::WASM_TARGET)
 }
 
 fn wasm_target(progress: &Progress, workspace: &Workspace) -> Result<()> {
-    if wasm_target_folder(workspace).is_some_and(|folder| folder.is_dir()) {
+    let advice = "without it the page cannot be built: `cargo xtask run --no-web` goes on without";
+    target(progress, workspace, pins::WASM_TARGET, advice)
+}
+
+/// What the compiler needs to check the service for macOS.
+pub(crate) fn macos_target(progress: &Progress, workspace: &Workspace) -> Result<()> {
+    let advice = "without it only `cargo xtask test --fast` can be run";
+    target(progress, workspace, pins::MACOS_TARGET, advice)
+}
+
+fn target(
+    progress: &Progress,
+    workspace: &Workspace,
+    target: &'static str,
+    advice: &str,
+) -> Result<()> {
+    if target_folder(workspace, target).is_some_and(|folder| folder.is_dir()) {
         return Ok(());
     }
-    let log = workspace.log("wasm-target")?;
-    let step = Step { name: "wasm target", expect: "a few seconds", crates: 0, log: &log };
+    let log = workspace.log(&format!("target-{target}"))?;
+    let step = Step { name: target, expect: "a few seconds", crates: 0, log: &log };
     let mut add = workspace.command("rustup");
-    add.args(["target", "add", pins::WASM_TARGET]);
-    let advice = "without it the page cannot be built: `cargo xtask run --no-web` goes on without";
+    add.args(["target", "add", target]);
     match progress.step(&step, &mut add) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Stop::unreachable(format!(
-            "`rustup target add {}` failed, see {}; {advice}",
-            pins::WASM_TARGET,
+            "`rustup target add {target}` failed, see {}; {advice}",
             log.display()
         ))),
         Err(error) => Err(Stop::unreachable(format!(
-            "the compiler has no target {} and rustup did not start ({error:#}); install rustup or \
-             your distribution's package of that target; {advice}",
-            pins::WASM_TARGET
+            "the compiler has no target {target} and rustup did not start ({error:#}); install \
+             rustup or your distribution's package of that target; {advice}"
         ))),
     }
 }

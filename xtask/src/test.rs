@@ -18,6 +18,18 @@ use crate::tally::{self, Tally};
 use crate::workspace::{self, Workspace};
 use crate::{dist, endurance, fuzz, pins, rows, run, smoke};
 
+/// Packages with code of their own for macOS, as far as they compile without its C headers.
+const MACOS: [&str; 8] = [
+    "svc-agent",
+    "svc-archive",
+    "svc-config",
+    "svc-hosted",
+    "svc-keeper",
+    "svc-process",
+    "svc-projects",
+    "svc-watch",
+];
+
 /// The workspace as it is tested on the host.
 ///
 /// The page is compiled for it only where it can be.
@@ -209,6 +221,10 @@ impl Run<'_> {
         let mut rules = workspace.cargo(&["clippy", "--locked", "-p", "svc-web", "--lib"]);
         rules.args(["--profile", "test", "--", "-D", "warnings"]);
         self.check("clippy-page-rules", "a few seconds", 20, &mut rules)?;
+        bootstrap::macos_target(self.progress, workspace)?;
+        let mut macos = workspace.cargo(&["clippy", "--locked", "--target", pins::MACOS_TARGET]);
+        macos.args(MACOS.iter().flat_map(|package| ["-p", package])).args(["--", "-D", "warnings"]);
+        self.check("clippy-macos", "about 60 s the first time", 120, &mut macos)?;
         self.page_pulls_no_server()?;
         let fits = dist::check_size(self.progress, workspace)?;
         self.note("page-size", fits);

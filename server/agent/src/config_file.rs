@@ -8,7 +8,7 @@ use crate::stamp::{Stamp, replace_unchanged};
 use rustix::fs::{Mode, OFlags, open};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Largest file. Real ones have some MiB after years of use.
@@ -250,17 +250,17 @@ fn replace(
 fn keep_backup(path: &Path, content: &Content) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".bak");
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match open(&name, flags, Mode::from_raw_mode(content.facts.mode() & 0o777 & 0o700)) {
-        Ok(file) => {
-            let mut file = File::from(file);
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(content.facts.mode() & 0o700);
+    match options.open(&name) {
+        Ok(mut file) => {
             let written = file.write_all(content.text.as_bytes()).and_then(|()| file.sync_all());
             if written.is_err() {
                 let _ = fs::remove_file(&name); // half a backup is worse than none
             }
             written
         }
-        Err(rustix::io::Errno::EXIST) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
     }
 }

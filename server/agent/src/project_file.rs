@@ -17,14 +17,19 @@ use std::path::{Component, Path};
 /// # Errors
 /// `NotFound` if it does not exist. Another error if it may not be opened.
 pub(crate) fn open(project: &Path, inside: &Path) -> io::Result<File> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let project = openat(CWD, project, flags, Mode::empty())?;
+    let project = openat(CWD, project, DIRECTORY, Mode::empty())?;
     match beneath(&project, inside) {
         // Kernels before 5.6, and sandboxes that do not know the call.
         Err(Errno::NOSYS | Errno::PERM) => step_by_step(project, inside),
         opened => Ok(File::from(opened?)),
     }
 }
+
+/// Opens a directory to look below it.
+#[cfg(target_os = "linux")]
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -81,8 +86,7 @@ mod tests {
         symlink(project.join("own/file"), project.join("absolute")).unwrap();
         symlink("../out", project.join("away-dir")).unwrap();
         let old_system = |inside: &str| {
-            let flags = OFlags::PATH | OFlags::DIRECTORY;
-            let project = openat(CWD, &project, flags, Mode::empty()).unwrap();
+            let project = openat(CWD, &project, DIRECTORY, Mode::empty()).unwrap();
             step_by_step(project, Path::new(inside))
         };
         let opened = |inside: &str| open(&project, Path::new(inside));

@@ -2,10 +2,10 @@
 //!
 //! With it an unchanged file is not read again, and no change is overwritten.
 
-use rustix::fs::{Gid, Mode, Uid, fchmod, fchown};
-use std::fs::{self, Metadata};
+use rustix::fs::{Gid, Uid, fchown};
+use std::fs::{self, Metadata, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use svc_process::files::{sync_directory, temporary_in};
 
@@ -63,7 +63,7 @@ pub(crate) fn replace_unchanged(
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let mut fresh = temporary_in(directory)?;
     let mode = before.map_or(new_mode, |facts| facts.mode() & 0o777);
-    fchmod(fresh.as_file(), Mode::from_raw_mode(mode))?;
+    fresh.as_file().set_permissions(Permissions::from_mode(mode))?;
     if let Some(facts) = before {
         let own = fresh.as_file().metadata()?;
         let user = (own.uid() != facts.uid()).then(|| Uid::from_raw(facts.uid()));

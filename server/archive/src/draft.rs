@@ -3,11 +3,13 @@
 //! A killed writer leaves nothing behind where the file system can make files without a name
 //! (`O_TMPFILE`). Elsewhere a temporary name is used.
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+use rustix::fs::{AtFlags, CWD, linkat};
+#[cfg(target_os = "linux")]
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
@@ -26,9 +28,8 @@ pub(crate) struct Draft {
 impl Draft {
     /// Creates it.
     pub(crate) fn new(directory: &Path) -> io::Result<Self> {
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let directory = directory.to_owned();
-        match open(&directory, flags, Mode::RUSR | Mode::WUSR) {
+        match nameless(&directory) {
             Ok(file) => Ok(Self { file: file.into(), directory, named: None }),
             // Not every file system can; some old kernels take the flag for a directory.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
@@ -79,6 +80,17 @@ impl Draft {
         let named = builder().make_in(&self.directory, |name| link(name))?;
         named.into_temp_path().persist(path).map_err(|error| error.error)
     }
+}
+
+#[cfg(target_os = "linux")]
+fn nameless(directory: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Path) -> Result<OwnedFd, Errno> {
+    Err(Errno::OPNOTSUPP)
 }
 
 fn builder() -> tempfile::Builder<'static, 'static> {

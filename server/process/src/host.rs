@@ -127,14 +127,6 @@ impl Host {
     }
 }
 
-/// Time since the start of a process, including time in suspension.
-fn age(start_ticks: u64) -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let now = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or_default());
-    let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
-    now.saturating_sub(Duration::from_secs(start_ticks / ticks_per_second))
-}
-
 #[async_trait]
 impl ProcessHost for Host {
     fn boot_id(&self) -> &BootId {
@@ -204,7 +196,12 @@ impl ProcessHost for Host {
             let Some(launch) = self.table.launch_id(stat.pid) else { continue };
             let Some(facts) = self.facts(&stat) else { continue };
             let resident_bytes = self.table.resident_bytes(stat.pid);
-            found.push(Carrier { launch, facts, resident_bytes, age: age(stat.start_ticks) });
+            found.push(Carrier {
+                launch,
+                facts,
+                resident_bytes,
+                age: self.table.age(stat.start_ticks),
+            });
         }
         found
     }

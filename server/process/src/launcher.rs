@@ -51,6 +51,17 @@ impl LauncherProgram {
 impl Default for LauncherProgram {
     /// This very program, even if its file was replaced since, with a hidden command.
     fn default() -> Self {
-        Self { program: PathBuf::from("/proc/self/exe"), args: vec![OsString::from("__launch__")] }
+        Self { program: own_file(), args: vec![OsString::from("__launch__")] }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn own_file() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}
+
+/// Elsewhere a program can only be started by its name.
+#[cfg(not(target_os = "linux"))]
+fn own_file() -> PathBuf {
+    crate::own_program::path().unwrap_or_default()
 }

@@ -1,9 +1,9 @@
 //! Processes of this machine: launches, signals, exits, locks, private files.
 //!
 //! Linux is the full implementation, with `/proc` and process descriptors. If the kernel has no
-//! process descriptors or refuses them, exits are polled. A system without `/proc` is not supported:
-//! nothing would prove there which process a pid means. Other crates decide which process to start,
-//! stop or keep.
+//! process descriptors or refuses them, exits are polled. The code for macOS is compiled and was never
+//! run; it has no control groups and polls exits. Other crates decide which process to start, stop or
+//! keep.
 
 pub mod exit;
 pub mod files;
@@ -15,6 +15,7 @@ pub mod own_program;
 pub mod process_umask;
 pub mod programs;
 pub mod run_lock;
+pub mod sockets;
 pub mod table;
 
 mod control_group;

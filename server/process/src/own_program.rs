@@ -5,10 +5,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 static OWN: OnceLock<PathBuf> = OnceLock::new();
+/// Device and number of its file, as they were when it was found out.
+static FILE: OnceLock<Option<(u64, u64)>> = OnceLock::new();
 
 /// Finds out where this program is.
 ///
@@ -29,9 +32,22 @@ pub fn path() -> io::Result<PathBuf> {
         return Ok(known.clone());
     }
     let own = std::env::current_exe()?;
+    let _ = FILE.get_or_init(|| std::fs::metadata(&own).ok().map(|file| (file.dev(), file.ino())));
     let called = std::env::args_os().next().unwrap_or_default();
     let found = as_called(&own, &called, std::env::var_os("PATH"));
     Ok(OWN.get_or_init(|| found.unwrap_or(own)).clone())
+}
+
+/// Device and number of the file that this program runs from.
+#[must_use]
+pub fn file_id() -> Option<(u64, u64)> {
+    // Linux leads to the file wherever it is now.
+    if cfg!(target_os = "linux") {
+        let file = std::fs::metadata("/proc/self/exe").ok()?;
+        return Some((file.dev(), file.ino()));
+    }
+    path().ok()?;
+    FILE.get().copied().flatten()
 }
 
 /// The name that a program was called by, if it leads to the program.

@@ -1,9 +1,10 @@
 //! Which processes run from a program file, told by the file and not by its path.
 
+use crate::{sockets, table};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A process that runs from this file, if there is one.
 ///
@@ -13,15 +14,18 @@ use std::path::Path;
 /// The process table cannot be listed.
 pub fn running_from(program: &Path) -> io::Result<Option<i32>> {
     let Ok(wanted) = std::fs::metadata(program) else { return Ok(None) };
-    for entry in std::fs::read_dir("/proc")? {
-        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        if runs(pid, &wanted) {
-            return Ok(Some(pid));
-        }
-    }
-    Ok(None)
+    let table = table::ProcTable::open().map_err(io::Error::other)?;
+    Ok(table.pids().into_iter().find(|pid| runs(*pid, &wanted)))
+}
+
+/// The file that a process runs from, without links.
+///
+/// If the file was replaced meanwhile, its name is that of the new one. Blocks for one look.
+///
+/// # Errors
+/// The process is gone or another user's, or the file is.
+pub fn program_of(pid: i32) -> io::Result<PathBuf> {
+    table::without_deleted_mark(table::running_file(pid)?).canonicalize()
 }
 
 /// Whether a process runs from this file.
@@ -33,7 +37,7 @@ pub fn runs_from(pid: i32, program: &Path) -> bool {
 }
 
 fn runs(pid: i32, wanted: &std::fs::Metadata) -> bool {
-    let found = std::fs::metadata(format!("/proc/{pid}/exe"));
+    let found = table::running_metadata(pid);
     found.is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
 }
 
@@ -43,8 +47,7 @@ fn runs(pid: i32, wanted: &std::fs::Metadata) -> bool {
 #[must_use]
 pub fn listener_of(socket: &Path) -> Option<i32> {
     let stream = UnixStream::connect(socket).ok()?;
-    let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
-    Some(peer.pid.as_raw_pid())
+    sockets::peer_pid(&stream).ok()
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use crate::logging;
 use crate::serve::{Running, Sockets, feed_watchdog};
 use crate::signals::Signals;
 use crate::successor::{self, Handover, Inherited, Successor};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::io;
 use svc_config::{Config, FindError, Loaded};
 use tokio::net::TcpListener;
 
@@ -61,8 +62,19 @@ fn served(call: &Call, inherited: Inherited) -> Result<Option<Handover>, End> {
 fn show_name(config: &Config) {
     let name = config.instance_name.as_ref();
     if let Some(Ok(title)) = name.map(|name| CString::new(format!("svc[{name}]"))) {
-        let _ = rustix::thread::set_name(&title);
+        let _ = set_title(&title);
     }
+}
+
+#[cfg(target_os = "linux")]
+fn set_title(title: &CStr) -> io::Result<()> {
+    Ok(rustix::thread::set_name(title)?)
+}
+
+/// Other systems show the name of the program file.
+#[cfg(not(target_os = "linux"))]
+fn set_title(_: &CStr) -> io::Result<()> {
+    Ok(())
 }
 
 /// Starts the service on an existing listener or on the configured address.

@@ -2,7 +2,6 @@
 
 use crate::asked::{Answered, Question};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::sockopt::socket_peercred;
 use serde::Deserialize;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -14,6 +13,7 @@ use svc_agent::environment::Variables;
 use svc_domain::approval_hook::{INTERACTIVE, LAUNCH, PATIENCE, SOCKET, output};
 use svc_domain::hosted::prompt::Answer;
 use svc_domain::session_rules::SessionRules;
+use svc_process::sockets;
 use uuid::Uuid;
 
 /// How long a service that restarts is waited for.
@@ -140,8 +140,8 @@ fn again(socket: &Path, until: Instant) -> Option<UnixStream> {
 }
 
 fn ask(mut stream: UnixStream, question: &str, offered: &SessionRules, deadline: Instant) -> End {
-    let own = rustix::process::geteuid();
-    if !socket_peercred(&stream).is_ok_and(|peer| peer.uid == own) {
+    let own = rustix::process::geteuid().as_raw();
+    if !sockets::peer_uid(&stream).is_ok_and(|user| user == own) {
         return End::Over;
     }
     if stream.set_write_timeout(Some(READ)).is_err() {

@@ -99,8 +99,9 @@ impl Table {
         }
         let identify = |pid: u32| {
             let pid = Pid::new(i64::from(pid))?;
-            let boot_id = self.host.table().boot_id().clone();
-            Some(ProcessIdentity { pid, start_ticks: start_ticks(pid)?, boot_id })
+            let table = self.host.table();
+            let (start_ticks, boot_id) = (table.start_ticks(pid)?, table.boot_id().clone());
+            Some(ProcessIdentity { pid, start_ticks, boot_id })
         };
         let process = Process::start(order, identify, &self.tasks)?;
         processes.insert(process.id.clone(), Arc::clone(&process));
@@ -202,14 +203,6 @@ impl Table {
         }
         self.record();
     }
-}
-
-/// When a child of ours was started.
-/// Also when it has ended and is not collected yet.
-fn start_ticks(pid: Pid) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Behind the name, which may hold anything: fields 3 and following (proc_pid_stat(5)).
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
 fn entry(

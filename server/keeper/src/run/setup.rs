@@ -38,9 +38,7 @@ impl Setup {
         open_log(&order.spec.keeper_log).map_err(cannot("open the keeper's log"))?;
         quiet_panics();
         let signals = signals().map_err(cannot("take over signals"))?;
-        // Orphans of the agent come to this process, so that somebody collects them.
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-            .map_err(cannot("become the reaper of the agent's orphans"))?;
+        become_reaper().map_err(cannot("become the reaper of the agent's orphans"))?;
         let size = Size::clamped(order.spec.cols, order.spec.rows);
         let terminal = open_terminal(size).map_err(|error| {
             // The service falls back to another mode if no terminal is to be had.
@@ -54,7 +52,7 @@ impl Setup {
             .map_err(cannot("find out who it is"))?;
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(cannot("get random numbers"))?;
-        let exe = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+        let exe = std::env::current_exe().unwrap_or_default();
         let sidecar = Sidecar::new(Begin {
             keeper: KeeperRecord {
                 process: ProcessWire::from(&identity),
@@ -131,7 +129,7 @@ impl Setup {
 
 /// Opens a pseudo-terminal. Its master never blocks.
 fn open_terminal(size: Size) -> io::Result<Terminal> {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    let master = open_master()?;
     grantpt(&master)?;
     unlockpt(&master)?;
     let slave = open_slave(&master)?;
@@ -142,6 +140,30 @@ fn open_terminal(size: Size) -> io::Result<Terminal> {
     tcsetattr(&slave, OptionalActions::Now, &modes)?;
     fcntl_setfl(&master, OFlags::RDWR | OFlags::NONBLOCK)?;
     Ok(Terminal { master, slave })
+}
+
+/// Orphans of the agent come to this process, so that somebody collects them.
+#[cfg(target_os = "linux")]
+fn become_reaper() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+/// Orphans go to the first process of the system, which collects them.
+#[cfg(not(target_os = "linux"))]
+fn become_reaper() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn open_master() -> io::Result<OwnedFd> {
+    Ok(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_master() -> io::Result<OwnedFd> {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    rustix::io::fcntl_setfd(&master, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(master)
 }
 
 #[cfg(target_os = "linux")]

@@ -15,8 +15,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+#[cfg(target_os = "linux")]
+use tokio::io::{Interest, unix::AsyncFd};
 
 /// Where the kernel shows its log (`Documentation/ABI/testing/dev-kmsg`).
 const KERNEL_LOG: &str = "/dev/kmsg";
@@ -71,9 +71,14 @@ impl MemoryKills {
     ///
     /// Ends if the kernel cannot announce changes of this file, and when the group is gone.
     pub(crate) async fn follow(&self) {
-        if self.version == Version::One {
-            return;
+        match self.version {
+            Version::One => {}
+            Version::Two => self.follow_events().await,
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    async fn follow_events(&self) {
         let Ok(file) = File::open(&self.file) else { return };
         #[expect(
             deprecated,
@@ -86,6 +91,11 @@ impl MemoryKills {
             changed.clear_ready();
         }
     }
+
+    /// There are no control groups here.
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_async, reason = "other systems wait")]
+    async fn follow_events(&self) {}
 
     fn read_from(&self, file: &mut File) -> io::Result<()> {
         let mut text = String::new();

@@ -12,7 +12,7 @@ pub(crate) struct Stat {
     pub(crate) group: i32,
     pub(crate) session: i32,
     flags: u64,
-    /// Clock ticks since boot.
+    /// Clock ticks since boot; seconds since the epoch on systems without `/proc`.
     pub(crate) start_ticks: u64,
     /// Wait status of a process that nobody collected. 0 where it may not be read.
     pub(crate) exit_code: i32,
@@ -31,6 +31,7 @@ pub(crate) struct Account {
 
 impl Stat {
     /// Parses the line of a pid. `None` if it is not the line of this pid.
+    #[cfg(target_os = "linux")]
     pub(crate) fn parse(pid: i32, line: &[u8]) -> Option<Self> {
         let fields = Fields::of(pid, line)?;
         let [state] = fields.text(3)?.as_bytes() else {
@@ -48,6 +49,20 @@ impl Stat {
         })
     }
 
+    /// What a system without such a line says of a process.
+    #[cfg(any(test, not(target_os = "linux")))]
+    pub(super) fn of_system(
+        pid: i32,
+        is_dead: bool,
+        parent: i32,
+        group: i32,
+        session: i32,
+        start_ticks: u64,
+    ) -> Self {
+        let state = if is_dead { b'Z' } else { b'S' };
+        Self { pid, state, parent, group, session, flags: 0, start_ticks, exit_code: 0 }
+    }
+
     /// Whether it has ended. It may still wait for its parent to collect its status.
     pub(crate) fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
@@ -58,6 +73,7 @@ impl Stat {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl Account {
     /// Parses the same line.
     pub(crate) fn parse(pid: i32, line: &[u8]) -> Option<Self> {
@@ -75,8 +91,10 @@ impl Account {
 }
 
 /// The fields after the name.
+#[cfg(target_os = "linux")]
 struct Fields<'a>(Vec<&'a str>);
 
+#[cfg(target_os = "linux")]
 impl<'a> Fields<'a> {
     fn of(pid: i32, line: &'a [u8]) -> Option<Self> {
         let open = line.iter().position(|byte| *byte == b'(')?;

@@ -386,8 +386,7 @@ impl Staged {
         let state = self.state();
         self.raise_epoch(request.now)?;
         let config = self.config(request)?;
-        let synced = File::open(&state).and_then(|dir| Ok(rustix::fs::syncfs(&dir)?));
-        synced.map_err(|cause| at("write", &state, cause))?;
+        sync_around(&state).map_err(|cause| at("write", &state, cause))?;
         request.stop.check().map_err(|cause| at("replace", &self.target.path, cause))?;
         let Self { directory, is_inside, contents, target, _lock } = self;
         let aside = directory.path().join("previous");
@@ -523,4 +522,18 @@ impl Sink for Extract<'_> {
         }
         Ok(())
     }
+}
+
+/// Brings everything of the file system of a directory to the disk.
+#[cfg(target_os = "linux")]
+fn sync_around(directory: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(directory)?)?)
+}
+
+/// Other systems sync all file systems at once.
+#[cfg(not(target_os = "linux"))]
+fn sync_around(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()?;
+    rustix::fs::sync();
+    Ok(())
 }

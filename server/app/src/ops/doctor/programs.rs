@@ -26,11 +26,11 @@ const CLOSED: Duration = Duration::from_millis(20);
 /// Later nobody can ask for that path: the kernel names the file by where it was moved to.
 pub(super) fn own_program(path: Option<&Path>) -> Check {
     const NAME: &str = "program";
-    let (Some(path), Ok(running)) = (path, std::fs::metadata("/proc/self/exe")) else {
+    let (Some(path), Some(running)) = (path, svc_process::own_program::file_id()) else {
         return warned(NAME, "the file of this program is unknown", "see whether /proc is mounted");
     };
     let found = std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
-    judged(path, found, (running.dev(), running.ino()))
+    judged(path, found, running)
 }
 
 fn judged(path: &Path, found: io::Result<(u64, u64)>, running: (u64, u64)) -> Check {

@@ -4,7 +4,9 @@
 //! needs a decision stays a hint.
 
 use super::places::wider_inside;
-use rustix::fs::{Mode, OFlags, fchmod, fstat, open};
+use rustix::fs::{Mode, OFlags, open};
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use svc_config::Config;
 
@@ -79,26 +81,27 @@ fn close(path: &Path) -> Result<Option<Change>, String> {
     let said = |error: rustix::io::Errno| std::io::Error::from(error).to_string();
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = open(path, flags | OFlags::NOCTTY, Mode::empty()).map_err(said)?;
-    let found = fstat(&file).map_err(said)?;
-    if found.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(format!("it belongs to user {}", found.st_uid));
+    let file = File::from(file);
+    let found = file.metadata().map_err(|error| error.to_string())?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(format!("it belongs to user {}", found.uid()));
     }
-    let before = found.st_mode & 0o7777;
+    let before = found.mode() & 0o7777;
     // A file of root with a group of its own is read by the service through that group.
-    let is_shared = found.st_uid == 0 && found.st_gid != 0;
+    let is_shared = found.uid() == 0 && found.gid() != 0;
     let after = before & if is_shared { OWNER | READERS } else { OWNER };
     if before == after {
         return Ok(None);
     }
-    fchmod(&file, Mode::from_raw_mode(after)).map_err(said)?;
+    file.set_permissions(Permissions::from_mode(after)).map_err(|error| error.to_string())?;
     Ok(Some(Change { before, after }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{self, Permissions};
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::fs;
+    use std::os::unix::fs::symlink;
 
     fn mode(path: &Path) -> u32 {
         fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777

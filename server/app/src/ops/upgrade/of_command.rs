@@ -184,13 +184,10 @@ fn stage(state_dir: &Path, from: &Path, sha256: Option<&str>) -> Result<Staged, 
     Ok(Staged { file, order, pid, address: service.address, is_same: old == content })
 }
 
-/// The file that a process runs from, without links.
+/// The file that a process runs from, and so what the next start takes.
 fn program_of(pid: i64) -> io::Result<PathBuf> {
-    let link = std::fs::read_link(format!("/proc/{pid}/exe"))?;
-    let text = link.to_string_lossy();
-    // Another file has its name by now, and that one is what the next start takes.
-    let path = text.strip_suffix(" (deleted)").map_or_else(|| link.clone(), PathBuf::from);
-    path.canonicalize()
+    let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::NotFound)?;
+    svc_process::programs::program_of(pid)
 }
 
 /// What a program says to `--version`, or why it says nothing.

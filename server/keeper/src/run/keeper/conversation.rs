@@ -19,8 +19,8 @@ impl Keeper {
     /// Takes new clients. The kernel says who they are.
     pub(super) fn accept(&mut self, now: Instant) {
         while let Ok((stream, _)) = self.parts.listener.accept() {
-            let peer = rustix::net::sockopt::socket_peercred(&stream);
-            let is_ours = peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid());
+            let user = svc_process::sockets::peer_uid(&stream);
+            let is_ours = user.is_ok_and(|user| user == rustix::process::geteuid().as_raw());
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
