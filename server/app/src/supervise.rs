@@ -77,7 +77,7 @@ impl Supervision {
     /// The registry cannot be read.
     pub async fn start(self: &Arc<Self>) -> Result<Supervisor, AppError> {
         let registry = &self.writes.registry;
-        let owed = self.webhooks.start().await;
+        let owed = self.webhooks.start(self.applied.clone()).await;
         self.notifications.start().await;
         let listener = change_watch::listen(&self.writes.state_dir).await?;
         // What a command writes while the first pass runs must not be taken for old.

@@ -2,7 +2,7 @@
 //!
 //! By the API, by commands, and by a signal.
 
-use crate::harness::{Reply, Server, World};
+use crate::harness::{Receiver, Reply, Server, World};
 use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -168,4 +168,39 @@ async fn measuring_ends_and_begins_again_without_a_restart() {
         until_measured(&server, is_measured).await;
     }
     server.stop().await;
+}
+
+/// Switches a key by a command, which reaches the running service.
+async fn switch(world: &World, key: &str, is_on: bool) {
+    let set = world.cli(&["config", "set", key, &is_on.to_string()]).await.ok();
+    assert!(set.stderr.contains("the running service uses this now"), "{}", set.stderr);
+}
+
+#[tokio::test]
+async fn events_are_posted_while_that_is_on_and_no_restart_is_needed() {
+    for outbox in [false, true] {
+        let receiver = Receiver::start().await;
+        let url = receiver.url("a");
+        let world = World::with(json!({ "webhooks": { "urls": [url], "outbox": outbox } }));
+        world.project("app");
+        let server = world.serve().await;
+        let id = server.client.run("app").await.instance_id.to_string();
+        for round in 1..=2 {
+            switch(&world, "webhooks.enabled", true).await;
+            server.client.stop(&id).await.expect(200);
+            receiver.until(round).await;
+            switch(&world, "webhooks.enabled", false).await;
+            server.client.resume(&id).await.expect(200);
+            server.events().await.until_status("app", "running").await;
+        }
+        assert_eq!(receiver.events(), ["stop", "stop"], "outbox: {outbox}");
+        server.stop().await;
+        // Nor later, when it is on again.
+        world.configure(json!({ "webhooks": { "enabled": true } }));
+        let server = world.serve().await;
+        server.client.stop(&id).await.expect(200);
+        receiver.until(3).await;
+        assert_eq!(receiver.events(), ["stop", "stop", "stop"], "outbox: {outbox}");
+        server.stop().await;
+    }
 }

@@ -48,6 +48,8 @@ pub(super) struct Outbox {
     records: Queue<Record>,
     /// Something can be posted that could not be before.
     news: watch::Sender<()>,
+    /// Whether anything is posted now.
+    is_on: watch::Sender<bool>,
 }
 
 impl Outbox {
@@ -68,12 +70,20 @@ impl Outbox {
             secret,
             records: Queue::default(),
             news: watch::Sender::new(()),
+            is_on: watch::Sender::new(false),
         }
     }
 
-    /// Has steps noted with their record from now on, and drops what is over.
+    /// Has steps noted with their record and posted from now on, or not any more.
+    ///
+    /// What waits stays where it is meanwhile.
+    pub fn switch(&self, is_on: bool) {
+        self.store.owe_events(is_on);
+        self.is_on.send_replace(is_on);
+    }
+
+    /// Drops what is over.
     pub async fn begin(&self) {
-        self.store.owe_events(true);
         let kept = i64::try_from(KEPT_FOR.as_millis()).unwrap_or(i64::MAX);
         let before = self.clock.now().as_millis().saturating_sub(kept);
         let begun = self.store.begin_outbox(&self.keys, Timestamp::from_millis(before)).await;
@@ -152,6 +162,7 @@ impl Outbox {
         shutdown: &CancellationToken,
     ) {
         let mut news = self.news.subscribe();
+        let mut is_on = self.is_on.subscribe();
         let mut failures = 0;
         let over = async {
             shutdown.cancelled().await;
@@ -161,6 +172,13 @@ impl Outbox {
         loop {
             if shutdown.is_cancelled() {
                 return; // what is left stays in the outbox
+            }
+            if !*is_on.borrow_and_update() {
+                tokio::select! {
+                    () = shutdown.cancelled() => return,
+                    changed = is_on.changed() => if changed.is_err() { return },
+                }
+                continue;
             }
             writes.mark_unchanged();
             news.mark_unchanged();
@@ -189,6 +207,7 @@ impl Outbox {
                 () = shutdown.cancelled() => return,
                 changed = writes.changed() => if changed.is_err() { return },
                 changed = news.changed() => if changed.is_err() { return },
+                changed = is_on.changed() => if changed.is_err() { return },
                 () = at_most_a_tick(pause) => {}
             }
         }

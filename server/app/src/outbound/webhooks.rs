@@ -17,12 +17,12 @@ use svc_shared::error::ErrorCode;
 use svc_shared::events::Event;
 use svc_shared::internal::webhooks::{TestedWebhook, WebhookReport};
 use svc_store::Owed;
+use tokio::sync::watch;
 
 /// The configured targets, and what they are told.
 pub struct Webhooks {
-    /// Which events are posted is read at each use: it changes while the service runs.
+    /// Whether and which events are posted is read at each use: both change meanwhile.
     config: Arc<Config>,
-    is_enabled: bool,
     targets: Vec<Arc<Target>>,
     key: Option<Secret>,
     /// There while posts are kept until they are taken.
@@ -59,7 +59,6 @@ impl Webhooks {
         });
         Self {
             config: Arc::clone(config),
-            is_enabled: settings.enabled,
             targets,
             key: settings.secret.clone(),
             outbox,
@@ -71,32 +70,34 @@ impl Webhooks {
 
     /// Starts a worker for each target.
     ///
-    /// Returns the steps that an earlier service recorded and did not come to post.
-    pub(crate) async fn start(&self) -> Vec<Owed> {
+    /// `replaced` tells when values of the configuration were replaced. Returns the steps that an
+    /// earlier service recorded and did not come to post.
+    pub(crate) async fn start(self: &Arc<Self>, replaced: watch::Receiver<()>) -> Vec<Owed> {
         let store = &self.rows.store;
-        let outbox = self.outbox.as_ref().filter(|_| self.is_enabled && !self.targets.is_empty());
         let owed = store.owed_events().await.unwrap_or_else(|error| {
             tracing::warn!(%error, "events that were not posted cannot be read");
             Vec::new()
         });
-        if self.is_enabled {
+        if self.is_enabled() {
             tracing::info!("events are posted to {} targets (`webhooks.urls`)", self.targets.len());
         }
-        let Some(outbox) = outbox else {
+        let Some(outbox) = self.outbox.as_ref().filter(|_| !self.targets.is_empty()) else {
             if self.outbox.is_none()
                 && let Err(error) = store.end_outbox(!owed.is_empty()).await
             {
                 tracing::warn!(%error, "events that are not posted any more stay recorded");
             }
-            if self.is_enabled {
-                for target in &self.targets {
-                    let (target, shutdown) = (Arc::clone(target), self.tasks.shutdown().clone());
-                    self.tasks.spawn(async move { target.run(&shutdown).await });
-                }
+            for target in &self.targets {
+                let (target, shutdown) = (Arc::clone(target), self.tasks.shutdown().clone());
+                self.tasks.spawn(async move { target.run(&shutdown).await });
             }
             return Vec::new();
         };
         outbox.begin().await;
+        let is_on = self.is_enabled();
+        outbox.switch(is_on);
+        let this = Arc::clone(self);
+        self.tasks.spawn(async move { this.follow(replaced).await });
         let shutdown = self.tasks.shutdown();
         let (this, over) = (Arc::clone(outbox), shutdown.clone());
         self.tasks.spawn(async move { this.record(&over).await });
@@ -110,7 +111,20 @@ impl Webhooks {
             let (writes, over) = (self.rows.changes(), shutdown.clone());
             self.tasks.spawn(async move { this.deliver(&target, writes, &over).await });
         }
-        owed
+        // What is owed stays recorded while nothing is posted.
+        if is_on { owed } else { Vec::new() }
+    }
+
+    /// Has the outbox rest while `webhooks.enabled` is off, until the service ends.
+    async fn follow(&self, mut replaced: watch::Receiver<()>) {
+        let Some(outbox) = &self.outbox else { return };
+        loop {
+            tokio::select! {
+                () = self.tasks.shutdown().cancelled() => return,
+                changed = replaced.changed() => if changed.is_err() { return },
+            }
+            outbox.switch(self.is_enabled());
+        }
     }
 
     /// Takes an event in for each target. Never waits.
@@ -120,7 +134,7 @@ impl Webhooks {
 
     /// The same of an event that happened at another time.
     pub(crate) fn offer_at(&self, event: &Event, at: Timestamp) {
-        if !self.is_enabled || self.targets.is_empty() {
+        if !self.is_enabled() || self.targets.is_empty() {
             return;
         }
         let events = &self.config.webhooks.events;
@@ -195,7 +209,7 @@ impl Webhooks {
         }
         let events = self.config.webhooks.events.iter().filter(|(_, is_on)| **is_on);
         Ok(WebhookReport {
-            enabled: self.is_enabled,
+            enabled: self.is_enabled(),
             signed: self.key.is_some(),
             outbox: self.outbox.is_some(),
             events: events.map(|(name, _)| name.clone()).collect(),
@@ -216,7 +230,7 @@ impl Webhooks {
                  on and restart the service",
             ));
         };
-        if !self.is_enabled {
+        if !self.is_enabled() {
             return Err(invalid(
                 "nothing is posted again, because `webhooks.enabled` is off; switch it on first",
             ));
@@ -227,7 +241,7 @@ impl Webhooks {
     /// Whether events are posted at all.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
-        self.is_enabled
+        self.config.webhooks.enabled
     }
 
     /// Whether posts are signed.

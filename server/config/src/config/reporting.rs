@@ -107,7 +107,7 @@ section! {
     /// Event posts.
     Webhooks "webhooks." {
         /// Posts events to the URLs.
-        enabled: bool = BOOL => OFF, Advanced Restart;
+        enabled: bool = BOOL => OFF, Advanced Live;
         /// URLs that events are posted to.
         /// An entry that is no http or https URL is no target.
         urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret;
