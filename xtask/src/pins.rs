@@ -6,7 +6,9 @@
 pub(crate) const RUSTC_AT_LEAST: (u32, u32) = (1, 89);
 /// The page is compiled for this.
 pub(crate) const WASM_TARGET: &str = "wasm32-unknown-unknown";
-/// The service is compiled for this as far as it links no C code; nothing of it is run.
+/// The service is compiled for this too, as far as it links no C code.
+///
+/// Nothing of it is run.
 pub(crate) const MACOS_TARGET: &str = "x86_64-apple-darwin";
 /// 0.22 needs a newer compiler than ours.
 pub(crate) const TRUNK: &str = "0.21.14";

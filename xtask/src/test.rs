@@ -18,7 +18,9 @@ use crate::tally::{self, Tally};
 use crate::workspace::{self, Workspace};
 use crate::{dist, endurance, fuzz, pins, rows, run, smoke};
 
-/// Packages with code of their own for macOS, as far as they compile without its C headers.
+/// Packages with code of their own for macOS.
+///
+/// Those that need its C headers are left out.
 const MACOS: [&str; 8] = [
     "svc-agent",
     "svc-archive",

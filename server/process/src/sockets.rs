@@ -1,4 +1,6 @@
-//! What the kernel says about sockets: who is at the other end, and whether one listens.
+//! What the kernel says about sockets.
+//!
+//! Who is at the other end, and whether one listens.
 
 #[cfg(target_os = "linux")]
 pub use linux::{listens, peer_pid, peer_uid};

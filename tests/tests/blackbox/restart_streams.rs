@@ -73,10 +73,9 @@ async fn starts(base: &str, is_over: &AtomicBool, pid: Option<i32>) -> Vec<Strin
     boots
 }
 
-/// Asks without a pause, each time on a connection of its own: `in_place` has those that keep
-/// theirs.
+/// Asks without a pause, each time on a connection of its own.
 ///
-/// On a thread of their own: what they open is not left unused while the streams are read.
+/// `in_place` has callers that keep theirs. On a thread of their own: what they open is not left unused while the streams are read.
 async fn callers(base: String, is_exchanged: Arc<AtomicBool>) {
     let ask = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

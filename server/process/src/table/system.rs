@@ -1,4 +1,6 @@
-//! The process table of a system without `/proc`, by questions about single processes.
+//! The process table of a system without `/proc`.
+//!
+//! It answers questions about single processes.
 //!
 //! Tests run it on Linux beside the other one. On macOS none of it was run yet.
 
@@ -204,7 +206,9 @@ impl ProcTable {
         process_of(&system, pid)?.open_files().and_then(|count| u64::try_from(count).ok())
     }
 
-    /// Bytes to and from disks are not reported here (`GET /api/projects/{name}/metrics`).
+    /// Bytes to and from disks are not reported here.
+    ///
+    /// The API has null for them (`GET /api/projects/{name}/metrics`).
     #[expect(clippy::unused_self, reason = "other systems read it from the table")]
     pub(crate) fn moved(&self, _: i32) -> Option<Moved> {
         None
