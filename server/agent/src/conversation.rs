@@ -13,13 +13,17 @@ pub use index::{Index, Updated, Waits};
 pub use pages::{Pages, Span, TAIL_TURNS};
 
 use crate::home::AgentHome;
-use crate::transcript_dirs::{MOST, directories};
+use crate::transcript_dirs::{Directories, MOST};
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use svc_domain::conversation::ConversationId;
 use svc_domain::slug::slug;
 use svc_shared::Timestamp;
+
+/// Extension of the files that hold conversations.
+pub const TRANSCRIPT: &str = "jsonl";
 
 /// A transcript as its directory lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,19 +40,43 @@ pub struct Listed {
     pub written_at: Timestamp,
 }
 
-/// Directories that hold the conversations of a project. Blocks.
-///
-/// A directory that belongs to another project, given by its path, is left out.
-#[must_use]
-pub fn places(home: &AgentHome, project: &Path, others: &[PathBuf]) -> Vec<PathBuf> {
-    let foreign: Vec<String> = others.iter().filter_map(|other| other.to_str()).map(slug).collect();
-    let mut places = directories(home, project, MOST);
-    let mut is_own = true;
-    places.retain(|place| {
-        let name = place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        std::mem::take(&mut is_own) || !foreign.iter().any(|other| other == name)
-    });
-    places
+/// Directories with the conversations of all projects, listed once for all of them.
+#[derive(Debug, Clone)]
+pub struct Places {
+    home: AgentHome,
+    directories: Directories,
+    /// Names of the directories that belong to projects themselves.
+    own: HashSet<String>,
+}
+
+impl Places {
+    /// Lists the directories there are. Blocks.
+    #[must_use]
+    pub fn read<'a>(home: &AgentHome, projects: impl Iterator<Item = &'a Path>) -> Self {
+        Self {
+            home: home.clone(),
+            directories: Directories::read(home, MOST),
+            own: projects.filter_map(Path::to_str).map(slug).collect(),
+        }
+    }
+
+    /// The directory that holds them all.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.home.projects_dir()
+    }
+
+    /// Those of a project and its worktrees, without those of other projects.
+    #[must_use]
+    pub fn of(&self, project: &Path) -> Vec<PathBuf> {
+        let mut places = self.directories.of(&self.home, project);
+        let mut is_own = true;
+        places.retain(|place| {
+            let name = place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            std::mem::take(&mut is_own) || !self.own.contains(name)
+        });
+        places
+    }
 }
 
 /// The transcripts in a directory that are not empty. Blocks.

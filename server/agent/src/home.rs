@@ -111,10 +111,16 @@ impl AgentHome {
         self.project_dir(cwd).join(format!("{session_id}.jsonl"))
     }
 
+    /// The directory with a directory of each project.
+    #[must_use]
+    pub fn projects_dir(&self) -> PathBuf {
+        self.dir.join("projects")
+    }
+
     /// Pointer, transcripts and memory of one project; `project` is its real path.
     #[must_use]
     pub fn project_dir(&self, project: &str) -> PathBuf {
-        self.dir.join("projects").join(slug(project))
+        self.projects_dir().join(slug(project))
     }
 
     /// The bridge pointer of one project; `project` is its real path.

@@ -13,15 +13,29 @@ pub(crate) const MOST: usize = 10_000;
 /// At most `most` entries are looked at for worktrees. Different paths can share a name, so a
 /// transcript counts only if the `cwd` in it fits.
 pub(crate) fn directories(home: &AgentHome, project: &Path, most: usize) -> Vec<PathBuf> {
-    let Some(path) = project.to_str() else { return Vec::new() };
-    let own = home.project_dir(path);
-    let worktrees = slug(&format!("{path}/.claude/worktrees/"));
-    let mut found = vec![own.clone()];
-    let beside = own.parent().and_then(|all| fs::read_dir(all).ok());
-    for entry in beside.into_iter().flatten().filter_map(Result::ok).take(most) {
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with(&worktrees)) {
-            found.push(entry.path());
-        }
+    Directories::read(home, most).of(home, project)
+}
+
+/// The agent's directories of all projects at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Directories {
+    names: Vec<String>,
+}
+
+impl Directories {
+    /// Lists at most `most` of them. Blocks.
+    pub(crate) fn read(home: &AgentHome, most: usize) -> Self {
+        let entries = fs::read_dir(home.projects_dir()).into_iter().flatten();
+        let names = entries.filter_map(Result::ok).take(most);
+        Self { names: names.filter_map(|entry| entry.file_name().into_string().ok()).collect() }
     }
-    found
+
+    /// Those of a project and its worktrees, its own first.
+    pub(crate) fn of(&self, home: &AgentHome, project: &Path) -> Vec<PathBuf> {
+        let Some(path) = project.to_str() else { return Vec::new() };
+        let worktrees = slug(&format!("{path}/.claude/worktrees/"));
+        let beside = self.names.iter().filter(|name| name.starts_with(&worktrees));
+        let beside = beside.map(|name| home.projects_dir().join(name));
+        std::iter::once(home.project_dir(path)).chain(beside).collect()
+    }
 }

@@ -1,12 +1,11 @@
 //! The native file watcher and the subscribers of each directory.
 
 use crate::fallback::{Pace, reports_changes};
-use crate::mailbox::{Changes, Mailbox};
+use crate::mailbox::{Changes, Mailbox, Only};
 use crate::watch::{ParentWatch, Watch};
 use notify::event::{ModifyKind, RemoveKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,7 +110,15 @@ impl Watcher {
     /// The directory may be missing: it is watched as soon as it exists. Does not block.
     #[must_use]
     pub fn dir(&self, dir: &Path, pace: Pace) -> Subscription {
-        self.subscribe(dir.to_owned(), None, pace)
+        self.subscribe(dir.to_owned(), Only::Any, pace)
+    }
+
+    /// Subscribes to the entries of a directory with this extension, which has no dot.
+    ///
+    /// What happens to others wakes nobody. Without a native watch it is as [`dir`](Self::dir).
+    #[must_use]
+    pub fn files_of(&self, dir: &Path, extension: &'static str, pace: Pace) -> Subscription {
+        self.subscribe(dir.to_owned(), Only::Extension(extension), pace)
     }
 
     /// Subscribes to one file by its name, through every replacement and truncation.
@@ -120,10 +127,11 @@ impl Watcher {
     #[must_use]
     pub fn file(&self, file: &Path, pace: Pace) -> Subscription {
         let dir = file.parent().unwrap_or(Path::new("/")).to_owned();
-        self.subscribe(dir, file.file_name().map(OsString::from), pace)
+        let only = file.file_name().map_or(Only::Any, |name| Only::Name(name.to_owned()));
+        self.subscribe(dir, only, pace)
     }
 
-    fn subscribe(&self, dir: PathBuf, only: Option<OsString>, pace: Pace) -> Subscription {
+    fn subscribe(&self, dir: PathBuf, only: Only, pace: Pace) -> Subscription {
         Subscription {
             watch: Watch::register(&self.hub, dir, only),
             parent: Arc::default(),
@@ -361,6 +369,7 @@ fn report_everything(dirs: &Mutex<Dirs>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
     use std::fs;
     use std::future::Future;
 

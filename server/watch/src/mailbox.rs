@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -20,19 +21,40 @@ pub enum Changes {
     Everything,
 }
 
+/// Which entries of a directory a subscriber is told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Only {
+    /// All of them.
+    Any,
+    /// The one of this name.
+    Name(OsString),
+    /// Those whose names end so, behind a dot.
+    Extension(&'static str),
+}
+
+impl Only {
+    fn fits(&self, name: &OsStr) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Name(only) => only == name,
+            Self::Extension(only) => Path::new(name).extension() == Some(OsStr::new(only)),
+        }
+    }
+}
+
 /// The mailbox of one subscriber.
 ///
 /// The watcher's thread writes to it and must never wait.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    only: Option<OsString>,
+    only: Only,
     pending: Mutex<Option<Changes>>,
     wake: Notify,
     armed: AtomicBool,
 }
 
 impl Mailbox {
-    pub(crate) fn new(only: Option<OsString>) -> Self {
+    pub(crate) fn new(only: Only) -> Self {
         Self { only, pending: Mutex::new(None), wake: Notify::new(), armed: AtomicBool::new(false) }
     }
 
@@ -54,7 +76,7 @@ impl Mailbox {
     }
 
     pub(crate) fn add_name(&self, name: &OsStr) {
-        if self.only.as_deref().is_some_and(|only| only != name) {
+        if !self.only.fits(name) {
             return;
         }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +116,7 @@ mod tests {
 
     #[test]
     fn changes_of_one_file_coalesce_and_those_of_other_files_are_ignored() {
-        let mailbox = Mailbox::new(Some("a.log".into()));
+        let mailbox = Mailbox::new(Only::Name("a.log".into()));
         mailbox.add_name(OsStr::new("a.log"));
         mailbox.add_name(OsStr::new("b.log"));
         mailbox.add_name(OsStr::new("a.log"));
@@ -103,8 +125,19 @@ mod tests {
     }
 
     #[test]
+    fn only_names_with_the_extension_are_told() {
+        let mailbox = Mailbox::new(Only::Extension("jsonl"));
+        for name in ["bridge-pointer.json", "jsonl", ".jsonl", "a.jsonl.tmp"] {
+            mailbox.add_name(OsStr::new(name));
+        }
+        assert!(!mailbox.has_changes());
+        mailbox.add_name(OsStr::new("a.jsonl"));
+        assert_eq!(mailbox.take(), Some(Changes::Names(BTreeSet::from(["a.jsonl".into()]))));
+    }
+
+    #[test]
     fn a_flood_of_names_becomes_everything() {
-        let mailbox = Mailbox::new(None);
+        let mailbox = Mailbox::new(Only::Any);
         for n in 0..=MAX_NAMES {
             mailbox.add_name(OsStr::new(&n.to_string()));
         }

@@ -1,7 +1,7 @@
 //! The registration of a subscriber, and the watch above a missing directory.
 
 use crate::hub::{Hub, identity, lock};
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mailbox, Only};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -68,7 +68,7 @@ impl Watch {
     /// Registers a new mailbox for a directory, or for one name in it.
     ///
     /// Nothing is armed yet.
-    pub(crate) fn register(hub: &Arc<Hub>, dir: PathBuf, only: Option<OsString>) -> Self {
+    pub(crate) fn register(hub: &Arc<Hub>, dir: PathBuf, only: Only) -> Self {
         let mailbox = Arc::new(Mailbox::new(only));
         lock(&hub.dirs).entry(dir.clone()).or_default().push(Arc::downgrade(&mailbox));
         Self { hub: Arc::clone(hub), dir, mailbox }
@@ -79,7 +79,7 @@ impl Watch {
     /// Its first wake-up says that it is armed: the subscriber then looks once more, because the
     /// directory may have been created just before.
     fn armed(hub: &Arc<Hub>, dir: PathBuf, name: OsString) -> Option<Self> {
-        let watch = Self::register(hub, dir, Some(name));
+        let watch = Self::register(hub, dir, Only::Name(name));
         hub.arm(&watch.dir, &watch.mailbox).ok()?;
         watch.mailbox.is_armed().then_some(watch)
     }

@@ -2,14 +2,15 @@
 
 use super::Transcripts;
 use super::files::File;
+use crate::AppError;
 use crate::read_model::limits::Stopped;
 use crate::tasks::blocking;
 use futures_util::future::select_all;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use svc_agent::conversation::{Index, listed, places};
+use svc_agent::conversation::{Index, Places, TRANSCRIPT, listed};
 use svc_projects::Project;
 use svc_shared::api::limits::PlanLimit;
 use svc_shared::ids::SessionRef;
@@ -35,8 +36,9 @@ impl Transcripts {
         let mut changes = self.catalog.changes();
         let mut passes = 0_u32;
         while !self.tasks.shutdown().is_cancelled() {
-            self.watch_places(&mut watches).await;
-            self.pass().await;
+            let Ok(places) = self.places().await else { break };
+            self.watch_places(places.as_ref(), &mut watches).await;
+            self.pass(places.as_ref()).await;
             self.tell_limits();
             // The first pass may have read much, and later ones a line.
             if passes.is_multiple_of(SAVE_EVERY) {
@@ -73,54 +75,76 @@ impl Transcripts {
             return;
         }
         self.restore().await;
-        self.pass().await;
+        if let Ok(places) = self.places().await {
+            self.pass(places.as_ref()).await;
+        }
         self.tell_limits();
+    }
+
+    /// Where transcripts are now; `None` while nobody knows where the agent keeps them.
+    async fn places(self: &Arc<Self>) -> Result<Option<Arc<Places>>, AppError> {
+        let this = Arc::clone(self);
+        blocking(move || this.places_now().map(Arc::new)).await
+    }
+
+    /// The same. Blocks.
+    fn places_now(&self) -> Option<Places> {
+        let home = self.agent.home().ok()?;
+        Some(Places::read(&home, self.catalog.all().iter().map(|project| project.path.as_path())))
     }
 
     /// The transcripts of a project as they are now. Blocks.
     pub(super) fn scan(&self, project: &Project) -> Vec<Arc<File>> {
-        let Ok(home) = self.agent.home() else { return Vec::new() };
-        let all = self.catalog.all();
-        let others: Vec<PathBuf> = all
-            .iter()
-            .filter(|other| other.path != project.path)
-            .map(|other| other.path.clone())
-            .collect();
-        let places = places(&home, &project.path, &others);
-        let found = places.iter().flat_map(|place| listed(place)).collect();
+        let places = self.places_now();
+        places.map(|places| self.scan_in(&places, project)).unwrap_or_default()
+    }
+
+    /// The same, where the places were read just now.
+    fn scan_in(&self, places: &Places, project: &Project) -> Vec<Arc<File>> {
+        let found = places.of(&project.path).iter().flat_map(|place| listed(place)).collect();
         self.files.saw(project.name.as_str(), found, |one| self.refs.session(one.id.expose()))
     }
 
     /// Watches the directories that exist now.
-    async fn watch_places(self: &Arc<Self>, watches: &mut HashMap<PathBuf, Subscription>) {
-        let this = Arc::clone(self);
-        let wanted = blocking(move || this.existing_places()).await.unwrap_or_default();
-        watches.retain(|place, _| wanted.contains(place));
-        for place in wanted {
-            let watch = |place: &PathBuf| self.watcher.dir(place, Pace::DIRECTORY);
+    async fn watch_places(
+        self: &Arc<Self>,
+        places: Option<&Arc<Places>>,
+        watches: &mut HashMap<PathBuf, Subscription>,
+    ) {
+        let (this, places) = (Arc::clone(self), places.cloned());
+        let wanted = blocking(move || places.map(|places| this.existing(&places))).await;
+        let wanted = wanted.ok().flatten().unwrap_or_default();
+        watches.retain(|place, _| wanted.contains_key(place));
+        for (place, is_root) in wanted {
+            let watch = |place: &PathBuf| match is_root {
+                // A project that is used for the first time gets its directory here.
+                true => self.watcher.dir(place, Pace::DIRECTORY),
+                // An agent rewrites other files there all the time.
+                false => self.watcher.files_of(place, TRANSCRIPT, Pace::DIRECTORY),
+            };
             watches.entry(place).or_insert_with_key(watch);
         }
     }
 
-    fn existing_places(&self) -> HashSet<PathBuf> {
-        let Ok(home) = self.agent.home() else { return HashSet::new() };
-        // A project that is used for the first time gets its directory here.
-        let mut wanted = HashSet::from([home.dir().join("projects")]);
+    /// The directories that exist, and whether one is that of the directories.
+    fn existing(&self, places: &Places) -> HashMap<PathBuf, bool> {
+        let mut wanted = HashMap::from([(places.root(), true)]);
         for project in self.catalog.all().iter() {
-            let places = places(&home, &project.path, &[]).into_iter();
-            wanted.extend(places.filter(|place| place.is_dir()));
+            let own = places.of(&project.path).into_iter().filter(|place| place.is_dir());
+            wanted.extend(own.map(|place| (place, false)));
         }
         wanted
     }
 
     /// Reads everything that was added, a step of each file at a time.
-    async fn pass(self: &Arc<Self>) {
+    async fn pass(self: &Arc<Self>, places: Option<&Arc<Places>>) {
+        let Some(places) = places else { return };
         let projects = self.catalog.all();
         let mut names = Vec::new();
         for project in projects.iter().filter(|project| project.alias_of.is_none()) {
-            let (this, project) = (Arc::clone(self), project.clone());
+            let (this, places, project) = (Arc::clone(self), Arc::clone(places), project.clone());
             names.push(project.name.to_string());
-            let Ok(files) = blocking(move || this.scan(&project)).await else { return };
+            let Ok(files) = blocking(move || this.scan_in(&places, &project)).await else { return };
             for file in files {
                 if !self.read_to_end(file).await {
                     return;
