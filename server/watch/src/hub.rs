@@ -205,6 +205,13 @@ impl Subscription {
         }
     }
 
+    /// Forgets what was reported until now.
+    ///
+    /// For a subscriber of many directories that is about to read all of them.
+    pub fn forget(&mut self) {
+        self.watch.mailbox.take();
+    }
+
     /// Waits for a change of the directory, or for the end of an attempt to watch it.
     async fn woken(&self) {
         tokio::select! {
@@ -392,6 +399,26 @@ mod tests {
             Changes::Names(names) => names.into_iter().collect(),
             Changes::Everything => vec!["(everything)".into()],
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_forgotten_is_not_reported_and_what_follows_is() {
+        let dir = tempfile::tempdir().unwrap();
+        // An empty file: more than one event for it could be told twice.
+        let make = |name: &str| drop(fs::File::create(dir.path().join(name)).unwrap());
+        let watcher = Watcher::new();
+        let mut one = watcher.dir(dir.path(), Pace::DIRECTORY);
+        let mut other = watcher.files_of(dir.path(), "jsonl", Pace::DIRECTORY);
+        native(&mut one).await;
+        native(&mut other).await;
+        make("a.jsonl");
+        // The one is told with the other.
+        assert_eq!(names(&mut other).await, ["a.jsonl"]);
+        one.forget();
+        make("b");
+        assert_eq!(names(&mut one).await, ["b"]);
+        make("c.jsonl");
+        assert_eq!(names(&mut other).await, ["c.jsonl"], "of `b` nothing is told");
     }
 
     #[tokio::test]

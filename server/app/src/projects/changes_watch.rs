@@ -66,6 +66,8 @@ impl ChangesWatch {
                 }
                 Some(at) => {
                     tokio::time::sleep_until(at).await;
+                    // One look is for all: each of many new folders reports once that it is there.
+                    self.folders.values_mut().for_each(Subscription::forget);
                     let (now, folders) = self.look().await?;
                     self.look_at = None;
                     self.follow(folders);

@@ -36,6 +36,8 @@ impl Transcripts {
         let mut changes = self.catalog.changes();
         let mut passes = 0_u32;
         while !self.tasks.shutdown().is_cancelled() {
+            // The pass reads it all. Otherwise each of many new directories would have its own.
+            watches.values_mut().for_each(Subscription::forget);
             let Ok(places) = self.places().await else { break };
             self.watch_places(places.as_ref(), &mut watches).await;
             self.pass(places.as_ref()).await;
