@@ -90,8 +90,11 @@ fn urgency(state: ActivityState) -> u8 {
 }
 
 /// Makes the choice the same in every order of the statements.
-fn tie(of: &Evidence) -> (u8, bool, Reverse<&str>, Option<&str>) {
-    (urgency(of.state), of.tool.is_some(), Reverse(of.source.as_str()), of.tool.as_deref())
+///
+/// With what else decides it names every member of a statement, so that only equal ones tie.
+fn tie(of: &Evidence) -> (u8, bool, Reverse<&str>, Option<&str>, bool, u8) {
+    let (tool, source) = (of.tool.as_deref(), Reverse(of.source.as_str()));
+    (urgency(of.state), tool.is_some(), source, tool, !of.is_stale, strength(of))
 }
 
 /// What one session does; `None` when nobody says anything.

@@ -173,6 +173,15 @@ fn requests_frames_jobs_and_refusals_are_read() {
     assert!(!tells_sign_out("API Error: 529 Overloaded"));
 }
 
+/// Found by chance.
+#[test]
+fn of_two_that_differ_in_confidence_alone_the_surer_is_told_in_either_order() {
+    let sure = says(Question, Stream, 6);
+    let unsure = likely(Question, Stream, 6);
+    assert_eq!(merge(&[unsure.clone(), sure.clone()]), Some(sure.clone()));
+    assert_eq!(merge(&[sure.clone(), unsure]), Some(sure));
+}
+
 fn any_evidence() -> impl Strategy<Value = Evidence> {
     let state = prop::sample::select(ActivityState::ALL);
     let source = prop::sample::select(EvidenceSource::ALL);
