@@ -25,7 +25,7 @@ pub fn running_from(program: &Path) -> io::Result<Option<i32>> {
 /// # Errors
 /// The process is gone or another user's, or the file is.
 pub fn program_of(pid: i32) -> io::Result<PathBuf> {
-    table::without_deleted_mark(table::running_file(pid)?).canonicalize()
+    table::running_file(pid)?.canonicalize()
 }
 
 /// Whether a process runs from this file.

@@ -25,11 +25,11 @@ pub const LAUNCH_ID_VARIABLE: &str = "SVC_LAUNCH_ID";
 #[cfg(target_os = "linux")]
 pub use proc_files::booted_at;
 #[cfg(target_os = "linux")]
-pub(crate) use proc_files::{running_file, running_metadata, without_deleted_mark};
+pub(crate) use proc_files::{running_file, running_metadata};
 #[cfg(not(target_os = "linux"))]
 pub use system::booted_at;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use system::{running_file, running_metadata, without_deleted_mark};
+pub(crate) use system::{running_file, running_metadata};
 
 /// Where the kernel shows its processes.
 const KERNEL_ROOT: &str = "/proc";

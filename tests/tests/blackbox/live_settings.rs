@@ -161,9 +161,7 @@ async fn measuring_ends_and_begins_again_without_a_restart() {
     server.client.run("one").await;
     until_measured(&server, true).await;
     for is_measured in [false, true] {
-        let set = ["config", "set", "metrics.enabled", &is_measured.to_string()];
-        let set = world.cli(&set).await.ok();
-        assert!(set.stderr.contains("the running service uses this now"), "{}", set.stderr);
+        switch(&world, "metrics.enabled", is_measured).await;
         assert_eq!(bootstrap(&server).await["features"]["metrics"], is_measured);
         until_measured(&server, is_measured).await;
     }

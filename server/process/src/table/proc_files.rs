@@ -330,9 +330,9 @@ pub fn booted_at() -> Option<Duration> {
     line.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// The link to the file that a process runs from.
+/// The name of the file that a process runs from.
 pub(crate) fn running_file(pid: i32) -> io::Result<PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/exe"))
+    std::fs::read_link(format!("/proc/{pid}/exe")).map(without_deleted_mark)
 }
 
 /// The file itself, even if it has no name any more.
@@ -341,7 +341,7 @@ pub(crate) fn running_metadata(pid: i32) -> io::Result<std::fs::Metadata> {
 }
 
 /// Removes the mark that the kernel appends to the link of a deleted file.
-pub(crate) fn without_deleted_mark(path: PathBuf) -> PathBuf {
+fn without_deleted_mark(path: PathBuf) -> PathBuf {
     match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
         Some(name) => PathBuf::from(OsString::from_vec(name.to_vec())),
         None => path,

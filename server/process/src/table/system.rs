@@ -254,12 +254,6 @@ pub(crate) fn running_metadata(pid: i32) -> io::Result<std::fs::Metadata> {
     std::fs::metadata(running_file(pid)?)
 }
 
-/// Names have no marks here.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn without_deleted_mark(path: PathBuf) -> PathBuf {
-    path
-}
-
 /// Asks about some processes. No threads are listed.
 fn look_at(pids: &[i32], kind: ProcessRefreshKind) -> System {
     let pids: Vec<sysinfo::Pid> = pids.iter().filter_map(|pid| listed(*pid)).collect();
