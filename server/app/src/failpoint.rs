@@ -81,6 +81,20 @@ pub fn setting(_name: &str) -> Option<String> {
     None
 }
 
+/// A time that a test set under a name, in milliseconds.
+pub fn time(name: &str) -> Option<std::time::Duration> {
+    setting(name)?.parse().ok().map(std::time::Duration::from_millis)
+}
+
+/// Waits as long as a test set under a name.
+///
+/// For an order of things that chance would seldom bring about.
+pub async fn delay(name: &str) {
+    if let Some(time) = time(name) {
+        tokio::time::sleep(time).await;
+    }
+}
+
 /// How often this name was counted before.
 #[cfg(feature = "failpoints")]
 pub fn count(name: &str) -> usize {

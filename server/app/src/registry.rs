@@ -8,7 +8,7 @@ pub(crate) mod copies;
 use crate::debounce::Debounce;
 use crate::read_model::publish::Publisher;
 use crate::tasks::Tasks;
-use crate::{AppError, nudge};
+use crate::{AppError, failpoint, nudge};
 use copies::{Copies, Known};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -130,6 +130,7 @@ impl Registry {
         if self.copies.has_seen(foreign) {
             return Ok(false);
         }
+        failpoint::delay("rows.known_late").await;
         let known = self.copies.revisions();
         // Thousands of ended rows are not read again because one changed.
         if self.copies.take(self.store.changed_since(&known).await?) {

@@ -51,6 +51,8 @@ pub(crate) struct SessionMemory {
     unusable: AtomicUsize,
     /// Told when there are more of those: only the agent knows what they are about.
     puzzled: Notify,
+    /// Whoever looked before has shown it before.
+    publishing: tokio::sync::Mutex<()>,
     /// Pairs of processes on one session that the log tells of already.
     told: Mutex<HashSet<[ProcessIdentity; 2]>>,
 }
@@ -143,9 +145,16 @@ impl Sessions {
     /// The same after a look of this extent.
     /// The projects with a bridge of this service that has lost its row.
     pub(crate) async fn publish(&self, look: Extent) -> Vec<Project> {
-        let scan = Arc::clone(&self.scan);
-        let lists = blocking(move || scan.lists(look)).await;
-        let Ok(Some(lists)) = lists else {
+        let _publishing = self.scan.memory.publishing.lock().await;
+        let mut lists = self.lists(look).await;
+        // A command records a bridge before its agent begins, and the agent can be seen first.
+        if lists.as_ref().is_some_and(SessionLists::has_strangers)
+            && self.registry.refresh().await.unwrap_or(false)
+        {
+            self.registry.wake.notify_one();
+            lists = self.lists(look).await;
+        }
+        let Some(lists) = lists else {
             // The last good answer stays.
             self.scan.memory.is_current.store(false, Ordering::Relaxed);
             return Vec::new();
@@ -166,6 +175,11 @@ impl Sessions {
         }
         self.scan.memory.tell_of(&lists.shared);
         lists.lost
+    }
+
+    async fn lists(&self, look: Extent) -> Option<SessionLists> {
+        let scan = Arc::clone(&self.scan);
+        blocking(move || scan.lists(look)).await.ok().flatten()
     }
 
     /// The agent's own list of working sessions, for a command.
@@ -559,6 +573,11 @@ impl Owners {
 }
 
 impl SessionLists {
+    /// Whether something runs that belongs to no bridge which is known.
+    fn has_strangers(&self) -> bool {
+        !(self.external.is_empty() && self.adoptable.is_empty() && self.unmanaged.is_empty())
+    }
+
     fn add(
         &mut self,
         attribution: Attribution<'_>,

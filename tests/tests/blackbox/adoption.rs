@@ -1,6 +1,6 @@
 //! Bridges without a record: adopted on request, found if ours, else left alone.
 
-use crate::harness::{World, gone, simulator, stat_of};
+use crate::harness::{Start, World, gone, service_with_fail_points, simulator, stat_of, within};
 use serde_json::json;
 use std::fs;
 use std::io::Write as _;
@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 use svc_shared::internal::State;
+use svc_skip::{NO_FAIL_POINTS, skip};
 
 /// Starts an agent as a person would in a terminal.
 fn by_hand(world: &World, project: &str, args: &[&str]) -> tokio::process::Child {
@@ -169,6 +170,28 @@ async fn f55_f57_a_session_by_hand_in_a_bridges_directory_stays_external() {
     session.process.kill().await.expect("it runs");
     page.until("its end", |state| (!state.external.contains_key("app")).then_some(())).await;
     assert_eq!(world.bridges_of("app").len(), 1);
+}
+
+/// The agent's entry can be seen before the row that a command wrote.
+#[tokio::test]
+async fn a_bridge_that_a_command_starts_is_never_shown_as_somebody_elses_session() {
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
+    let world = often_polled();
+    world.project("app");
+    let env = [("SVC_FAILPOINTS", "rows.known_late=5000")];
+    let start = Start { program: Some(program), env: &env, ..Start::default() };
+    let server = world.serve_as(start).await;
+    let mut page = server.events().await;
+    world.cli(&["start", "app", "--wait"]).await.ok();
+    let tracked = async {
+        while page.state.tracked.is_empty() {
+            page.next().await;
+            let (external, adoptable) = (&page.state.external, &page.state.adoptable);
+            assert!(external.is_empty() && adoptable.is_empty(), "{external:?} {adoptable:?}");
+        }
+    };
+    within("its session", tracked).await;
+    server.client.stop("app").await.expect(200);
 }
 
 /// A bridge in project `app` that a service with another state directory started.

@@ -124,8 +124,7 @@ impl Notifications {
                 }),
             }
         }
-        let settle = failpoint::setting("notify.settle").and_then(|millis| millis.parse().ok());
-        let settle = settle.map_or(SETTLE, Duration::from_millis);
+        let settle = failpoint::time("notify.settle").unwrap_or(SETTLE);
         Self {
             config: Arc::clone(config),
             targets,
