@@ -2,7 +2,7 @@
 
 use crate::conversations::transcript;
 use crate::direct_sessions::{launch, say};
-use crate::harness::{Clock, Events, Start, World, service, within};
+use crate::harness::{Clock, Events, Start, World, service, service_with_fail_points, within};
 use crate::jobs;
 use crate::sessions_in_terminals::{ready, session};
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::limits::PlanLimit;
 use svc_shared::internal::State;
+use svc_skip::{NO_FAIL_POINTS, skip};
 
 const UUID: &str = "22222222-2222-4333-8444-555555555555";
 const GO_ON: &str = "The usage limit was reset. Continue where you stopped.";
@@ -209,6 +210,36 @@ async fn a_session_has_its_own_choice_and_every_change_counts_at_once() {
     world.cli(&["config", "set", "instance_defaults.on_limit", "wait"]).await.ok();
     waits(&mut events, id).await;
     assert_eq!(told(&file), 0);
+    server.client.stop(id).await.expect(200);
+}
+
+/// Each change is judged while another one arrives.
+#[tokio::test]
+async fn what_was_decided_is_shown_whatever_else_changes_in_the_same_moment() {
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
+    let (text, _) = resets_in(3600);
+    let (world, _file) = limited(&text, "wait");
+    let env = [("SVC_FAILPOINTS", "limits.judged_late=100;writes.tick=600000")];
+    let start = Start { program: Some(program), env: &env, ..Start::default() };
+    let server = world.serve_as(start).await;
+    let mut events = server.events().await;
+    let one = launch(&server).await;
+    let id = one.instance_id.as_str();
+    say(&server, id, "work").await;
+    waits(&mut events, id).await;
+    let path = format!("/api/instances/{id}");
+    let patch = async |change: Value| {
+        let request = server.client.request(reqwest::Method::PATCH, &path);
+        server.client.send(request.json(&change)).await.expect(200);
+    };
+    for round in 0..8 {
+        patch(json!({ "on_limit": "continue" })).await;
+        patch(json!({ "label": format!("{round}") })).await;
+        continues(&mut events, id).await;
+        patch(json!({ "on_limit": "wait" })).await;
+        patch(json!({ "label": format!("{round} again") })).await;
+        waits(&mut events, id).await;
+    }
     server.client.stop(id).await.expect(200);
 }
 

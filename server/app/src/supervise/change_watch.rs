@@ -1,7 +1,6 @@
 //! What wakes the reconciler and what surrounds the records.
 //! Other processes' writes, the projects, the agent's files, the agent's sessions.
 
-use crate::AppError;
 use crate::agent::Agent;
 use crate::auth::Auth;
 use crate::bridges::adopt::Adopter;
@@ -20,6 +19,7 @@ use crate::sessions::pointers::Pointers;
 use crate::supervise::poll::AgentPoll;
 use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
+use crate::{AppError, failpoint};
 use std::os::unix::net::UnixDatagram as BlockingDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,9 +103,10 @@ impl WriteWatch {
         mut watch: Option<Watch>,
         hosted: &Notify,
     ) {
+        let period = failpoint::time("writes.tick").unwrap_or(SAFETY_TICK);
         let wal = self.registry.store.path().with_file_name("svc.db-wal");
-        let mut wal = self.watchers.watcher.file(&wal, Pace::every(SAFETY_TICK));
-        let mut tick = tokio::time::interval(SAFETY_TICK);
+        let mut wal = self.watchers.watcher.file(&wal, Pace::every(period));
+        let mut tick = tokio::time::interval(period);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         let mut buffer = vec![0; LONGEST_MESSAGE];
         let mut are_credentials_read = true;

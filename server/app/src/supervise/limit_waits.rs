@@ -4,7 +4,6 @@
 //! a service that is killed in between leaves a conversation for its person, and never tells an
 //! agent twice.
 
-use crate::AppError;
 use crate::bridges::keepers::Keepers;
 use crate::bridges::transition::chance;
 use crate::hosted::HostedSessions;
@@ -19,6 +18,7 @@ use crate::registry::Registry;
 use crate::supervise::Supervision;
 use crate::tasks::Tasks;
 use crate::transcripts::Transcripts;
+use crate::{AppError, failpoint};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,10 +109,9 @@ impl LimitWaits {
             tracing::debug!(%error, "old waits for a plan limit stay in the store");
         }
         loop {
-            changes.mark_unchanged();
+            // Changes of limits and settings stay marked: each is shown, whatever comes with it.
             rows.mark_unchanged();
             direct.mark_unchanged();
-            settings.mark_unchanged();
             let next = match self.look().await {
                 Ok(next) => next,
                 Err(error) => {
@@ -180,6 +179,7 @@ impl LimitWaits {
                 shown.insert(reference.clone(), wait.due_at);
             }
         }
+        failpoint::delay("limits.judged_late").await;
         self.signs.limits.set_due(shown);
         Ok(next)
     }
