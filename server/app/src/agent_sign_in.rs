@@ -61,10 +61,7 @@ struct Limits {
 impl Limits {
     /// The usual ones; a test has no quarter of an hour.
     fn of_this_build() -> Self {
-        let set = |name: &str, usual: Duration| {
-            let millis = crate::failpoint::setting(name).and_then(|text| text.parse().ok());
-            millis.map_or(usual, Duration::from_millis)
-        };
+        let set = |name: &str, usual| crate::failpoint::time(name).unwrap_or(usual);
         Self {
             address: set("sign-in.address", ADDRESS),
             outcome: set("sign-in.outcome", OUTCOME),
@@ -317,6 +314,8 @@ impl AgentSignIn {
 
     /// Tells readers of the stream where it stands.
     fn show(&self, flow: &Arc<Flow>) {
+        // Under the lock: whoever read where it stands before has shown it before.
+        let slot = self.slot();
         let left = self.limits.idle.saturating_sub(flow.touched().elapsed());
         let left = i64::try_from(left.as_millis()).unwrap_or(i64::MAX);
         let ends_at = self.clock.now().as_millis().saturating_add(left);
@@ -325,7 +324,6 @@ impl AgentSignIn {
             stage: flow.progress.borrow().stage().into(),
             ends_at: svc_shared::Timestamp::from_millis(ends_at),
         };
-        let slot = self.slot();
         if slot.as_ref().is_some_and(|now| Arc::ptr_eq(now, flow)) {
             self.read_model.put(vec![(KIND.to_owned(), Record::Shepherd(record))]);
         }

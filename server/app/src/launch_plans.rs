@@ -30,6 +30,7 @@ use svc_shared::api::planned_launches::{PlanLaunch, PlannedLaunch, PlannedLaunch
 use svc_shared::error::ErrorCode;
 use svc_shared::status::{LaunchMode, PermissionMode, PlannedState, ResumeMode};
 use svc_store::{Planned, PlannedKind};
+use tokio::sync::Mutex;
 
 /// What became of a launch is listed for so long, milliseconds.
 const KEPT: i64 = 7 * 24 * 3600 * 1000;
@@ -50,6 +51,8 @@ pub struct LaunchPlans {
     jobs: Arc<Jobs>,
     starter: Arc<Starter>,
     tries: Tries,
+    /// Whoever read the launches before has shown them before.
+    publishing: Mutex<()>,
 }
 
 /// What is started, checked.
@@ -75,6 +78,7 @@ impl LaunchPlans {
             jobs: Arc::clone(jobs),
             starter: Arc::clone(starter),
             tries: Tries::default(),
+            publishing: Mutex::default(),
         }
     }
 
@@ -278,6 +282,7 @@ impl LaunchPlans {
     /// Shows readers what waits, what failed and the limit that is known.
     pub(crate) async fn publish(&self) -> Result<(), AppError> {
         let Some(publisher) = &self.registry.publisher else { return Ok(()) };
+        let _publishing = self.publishing.lock().await;
         let all = self.registry.store.planned_launches().await?;
         let is_shown = |one: &&Planned| match one.state {
             PlannedState::Waiting | PlannedState::Begun | PlannedState::Failed => true,

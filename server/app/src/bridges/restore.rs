@@ -355,7 +355,9 @@ impl Restore {
     }
 
     fn publish(&self) {
-        if let Some(job) = self.shown() {
+        // Under the lock: whoever read the job before has shown it before.
+        let job = self.job();
+        if let Some(job) = job.as_ref().map(Job::record) {
             self.read_model.put(vec![("restore".to_owned(), Record::Restore(job))]);
         }
     }

@@ -70,6 +70,8 @@ pub(crate) struct HostedRows {
     known: Mutex<Known>,
     /// One reading at a time: an older one must not take the place of a newer one.
     reading: AsyncMutex<()>,
+    /// Whoever read the rows before has shown them before.
+    showing: Mutex<()>,
     /// Counts up whenever the rows were read again.
     changes: watch::Sender<u64>,
 }
@@ -94,6 +96,7 @@ impl HostedRows {
             served,
             known: Mutex::default(),
             reading: AsyncMutex::default(),
+            showing: Mutex::default(),
             changes: watch::Sender::new(0),
         }
     }
@@ -147,6 +150,7 @@ impl HostedRows {
     /// Shows readers the sessions as they are known.
     pub fn show(&self) {
         let Some(readers) = &self.readers else { return };
+        let _showing = self.showing.lock().unwrap_or_else(PoisonError::into_inner);
         let (records, gone) = {
             let mut known = self.known();
             let records: Vec<(String, Record)> = known

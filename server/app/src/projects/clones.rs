@@ -269,7 +269,8 @@ impl Clones {
             () = tokio::time::sleep(KEPT) => {}
             () = shutdown.cancelled() => {}
         }
-        self.jobs().retain(|other| other.id != job.id);
+        let mut jobs = self.jobs();
+        jobs.retain(|other| other.id != job.id);
         self.read_model.remove("clone", job.id.as_str());
     }
 
@@ -307,6 +308,8 @@ impl Clones {
     }
 
     fn show(&self, job: &Job) {
+        // Whoever read the record before has shown it before.
+        let _jobs = self.jobs();
         let record = job.record.borrow().clone();
         self.read_model.put(vec![(record.job_id.clone(), Record::Clone(record))]);
     }
