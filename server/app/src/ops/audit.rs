@@ -8,11 +8,12 @@ use crate::{AppError, Role};
 use rustix::fs::{Mode, OFlags, fchmod, open};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ use svc_shared::Timestamp;
 const ROTATE_AT: u64 = 5_242_880;
 /// Rotated files that are kept.
 const KEPT: u32 = 5;
+/// Ends the action of an entry about a change that failed.
+const FAILED: &str = "-failed";
 /// Another entry takes milliseconds to write.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
@@ -189,7 +192,7 @@ impl AuditLog {
 
     /// Writes that a change failed although its entry announced it.
     pub async fn note_failure(&self, who: &(Actor, Timestamp), change: &Change) {
-        let failed = format!("{}-failed", change.action);
+        let failed = format!("{}{FAILED}", change.action);
         if let Err(error) = self.append(who, change, &failed).await {
             tracing::error!(error = %error, "the audit log lacks that a change failed");
         }
@@ -210,6 +213,7 @@ impl AuditLog {
         struct Told {
             actor: String,
             surface: String,
+            action: String,
             keys: Vec<String>,
         }
         let mut text = String::new();
@@ -222,7 +226,14 @@ impl AuditLog {
         let by_hand = Actor::ByHand.to_string();
         let told = text.lines().filter_map(|line| serde_json::from_str::<Told>(line).ok());
         let told = told.filter(|one| one.surface.starts_with("config") && one.actor != by_hand);
-        (told.flat_map(|one| one.keys).collect(), end)
+        let mut changes: BTreeMap<String, i64> = BTreeMap::new();
+        for one in told {
+            // What failed was changed by nobody, or by hand in the same moment.
+            let step = if one.action.ends_with(FAILED) { -1 } else { 1 };
+            one.keys.into_iter().for_each(|key| *changes.entry(key).or_default() += step);
+        }
+        let told = changes.into_iter().filter(|(_, count)| *count > 0);
+        (told.map(|(key, _)| key).collect(), end)
     }
 
     async fn append(
@@ -254,21 +265,36 @@ fn append(path: &Path, line: &[u8]) -> io::Result<()> {
         rotate(path)?;
     }
     let is_new = !path.exists();
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
     // A pipe in its place must not hold this process.
     let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let mode = Mode::RUSR | Mode::WUSR;
     let mut file = File::from(open(path, flags, mode)?);
-    if !file.metadata()?.is_file() {
+    let meta = file.metadata()?;
+    if !meta.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     fchmod(&file, mode)?;
-    file.write_all(line)?;
-    file.sync_all()?;
+    if let Err(error) = write_line(&mut file, meta.len(), line) {
+        // The next entry must not be glued to a part of this one.
+        let _ = file.set_len(meta.len());
+        return Err(error);
+    }
     if is_new && let Some(directory) = path.parent() {
         File::open(directory)?.sync_all()?;
     }
     Ok(())
+}
+
+fn write_line(file: &mut File, length: u64, line: &[u8]) -> io::Result<()> {
+    let mut last = [b'\n'];
+    if let Some(at) = length.checked_sub(1) {
+        file.read_exact_at(&mut last, at)?;
+    }
+    // A process that was killed, or a machine without power, left a part of an entry.
+    let line = if last == [b'\n'] { line } else { &[b"\n", line].concat() };
+    file.write_all(line)?;
+    file.sync_all()
 }
 
 fn rotate(path: &Path) -> io::Result<()> {
@@ -399,6 +425,42 @@ mod tests {
         );
         let meta = std::fs::metadata(dir.path().join("config_audit.log")).unwrap();
         assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+    }
+
+    #[tokio::test]
+    async fn a_torn_entry_does_not_take_the_next_one_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path());
+        let file = dir.path().join("config_audit.log");
+        std::fs::write(&file, "{\"ts\":\"2026-11-18T11:0").unwrap();
+        log.record(&who(), &change(), async { Ok(()) }).await.unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        let entry: serde_json::Value = serde_json::from_str(lines[1]).unwrap();
+        assert_eq!(entry["target"], "phone");
+    }
+
+    #[tokio::test]
+    async fn a_change_that_failed_tells_of_no_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path());
+        let change = |key: &'static str| Change {
+            surface: Surface::Config,
+            action: "update",
+            keys: vec![key.into()],
+            ..change()
+        };
+        let failing = async { Err::<(), _>(AppError::busy("no")) };
+        log.record(&who(), &change("log_level"), failing).await.unwrap_err();
+        assert_eq!(log.configured_since(0).0, BTreeSet::new());
+        log.record(&who(), &change("log_level"), async { Ok(()) }).await.unwrap();
+        log.record(&who(), &change("log_format"), async { Ok(()) }).await.unwrap();
+        let failing = async { Err::<(), _>(AppError::busy("no")) };
+        log.record(&who(), &change("log_format"), failing).await.unwrap_err();
+        let (told, end) = log.configured_since(0);
+        assert_eq!(told, BTreeSet::from(["log_format".to_owned(), "log_level".to_owned()]));
+        assert_eq!(log.configured_since(end).0, BTreeSet::new());
     }
 
     #[tokio::test]
