@@ -160,3 +160,21 @@ async fn a_background_job_is_reported_by_its_own_id() {
     let printed = world.cli(&["report", &id]).await.ok().stdout;
     assert!(printed.contains("background job"), "{printed}");
 }
+
+/// A report is made to be passed on.
+#[tokio::test]
+async fn the_report_of_a_job_does_not_say_where_this_machine_keeps_things() {
+    let world = World::new();
+    let result = "I wrote /srv/somebody/notes.md";
+    let last = json!({ "state": "failed", "detail": "over", "result": result });
+    world.project_with("app", json!({ "job_script": [[0, { "state": "working" }], [20, last]] }));
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let id = start(&server, "app").await;
+    until_state(&mut events, &id, "failed").await;
+    let home = [("HOME", "/srv/somebody")];
+    for args in [&["report", &id][..], &["report", &id, "--json"]] {
+        let told = world.cli_with(args, &home).await.ok().stdout;
+        assert!(told.contains("I wrote ~/notes.md") && !told.contains("somebody"), "{told}");
+    }
+}

@@ -64,14 +64,12 @@ impl Reports {
     pub async fn of(&self, reference: &str) -> Result<EndReport, AppError> {
         let row = match self.instances.lookup.row(reference, Wanted::Ended).await {
             Err(error) if error.code == ErrorCode::UnknownInstance => {
-                return match self.job(reference).await? {
-                    Some(job) => self.of_job(&job),
-                    None => Err(error),
-                };
+                let job = self.job(reference).await?.ok_or(error)?;
+                return Ok(self.finished(self.of_job(&job)?));
             }
             row => row?,
         };
-        let mut report = match row {
+        let report = match row {
             Row::Corrupt { id } => return Err(corrupt(&id)),
             Row::Bridge(bridge) => {
                 let bridge = self.instances.bridge_as_it_is(*bridge).await?;
@@ -87,9 +85,14 @@ impl Reports {
                 self.of_record(&record, false, output.into_iter().collect()).await?
             }
         };
+        Ok(self.finished(report))
+    }
+
+    /// The report as it may be passed on, with its text.
+    fn finished(&self, mut report: EndReport) -> EndReport {
         self.without_places(&mut report);
         report.markdown = report::markdown(&report);
-        Ok(report)
+        report
     }
 
     /// Takes out where this machine keeps its things: a report is made to be passed on.
@@ -98,7 +101,7 @@ impl Reports {
         let state_dir = self.config.state_dir.to_string_lossy();
         let places = [(&*state_dir, "<state_dir>"), (home.trim_end_matches('/'), "~")];
         let lines = report.output.iter_mut().flat_map(|output| &mut output.lines);
-        for text in lines.chain(&mut report.evidence) {
+        for text in lines.chain(&mut report.evidence).chain([&mut report.cause]) {
             for (place, name) in places.iter().filter(|(place, _)| place.len() > 1) {
                 *text = text.replace(place, name);
             }
@@ -145,7 +148,7 @@ impl Reports {
             event(ended_at, "ended", format!("Last change of its record: {}.", job.state)),
         ];
         let result = job.result.as_deref().unwrap_or_default();
-        let mut report = EndReport {
+        Ok(EndReport {
             id: job.id.to_string(),
             kind: "job".to_owned(),
             project: job.project.clone(),
@@ -169,9 +172,7 @@ impl Reports {
                 .collect(),
             timeline: timeline.into_iter().flatten().collect(),
             markdown: String::new(),
-        };
-        report.markdown = report::markdown(&report);
-        Ok(report)
+        })
     }
 
     /// What a bridge showed last: its screen or its output, and the end of its log.
