@@ -68,6 +68,20 @@ pub(crate) fn inherited() -> Inherited {
     Inherited { is_lent: is_lent && !listeners.is_empty(), listeners, twin }
 }
 
+/// Ends this process when the one that lent it its sockets dies.
+///
+/// Otherwise it would go on serving in the way of the next start. Call it on the first thread: the
+/// kernel watches the thread of the parent that started this process.
+#[cfg(target_os = "linux")]
+pub(crate) fn end_with_parent() {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    let _ = set_parent_process_death_signal(Some(Signal::TERM)); // it fails for no known signal
+}
+
+/// Other systems tell nobody.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn end_with_parent() {}
+
 /// The socket that listens at the configured address.
 ///
 /// Who may reach the service is judged by the configuration, and the service has one address: a

@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitStatus;
 use std::time::Duration;
 use svc_app::upgrade::Swap;
@@ -69,7 +70,7 @@ async fn tried(
         Ok(exchanged) => exchanged,
         Err(reason) => {
             tracing::error!("the upgrade is given up: {reason}");
-            swap.give_up(&reason);
+            swap.give_up(&reason, compose::now()).await;
             return Verdict::Go;
         }
     };
@@ -88,16 +89,14 @@ async fn tried(
     let (reason, verdict) = match outcome {
         Some(Ok(())) => {
             // This process becomes what has served; its child makes room for that.
-            return match ended(&mut child).await {
-                Ok(()) => {
-                    exchanged.keep();
-                    Verdict::Go
-                }
-                Err(reason) => {
-                    take_back(exchanged, &reason).await;
-                    Verdict::Go
+            let rest = async {
+                exchanged.served().await;
+                match ended(&mut child).await {
+                    Ok(()) => exchanged.keep(),
+                    Err(reason) => take_back(exchanged, &reason).await,
                 }
             };
+            return completed(rest, signals).await;
         }
         Some(Err(reason)) => (reason, Verdict::Go),
         None => ("the service was asked to end meanwhile".to_owned(), Verdict::End),
@@ -106,8 +105,28 @@ async fn tried(
     if let Err(error) = child.kill().await {
         tracing::warn!("the tried program cannot be ended: {error}");
     }
-    take_back(exchanged, &reason).await;
-    verdict
+    match verdict {
+        Verdict::Go => completed(take_back(exchanged, &reason), signals).await,
+        Verdict::End => {
+            take_back(exchanged, &reason).await;
+            Verdict::End
+        }
+    }
+}
+
+/// Completes work that must not be given up half-way.
+///
+/// A request to end that comes meanwhile counts when it is done.
+async fn completed(work: impl Future<Output = ()>, signals: &mut Signals) -> Verdict {
+    let mut work = pin!(work);
+    let mut verdict = Verdict::Go;
+    loop {
+        tokio::select! {
+            biased;
+            _ = signals.asked() => verdict = Verdict::End,
+            () = &mut work => return verdict,
+        }
+    }
 }
 
 async fn take_back(exchanged: svc_app::upgrade::Exchanged, reason: &str) {

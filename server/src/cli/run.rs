@@ -17,6 +17,9 @@ use tokio::net::TcpListener;
 /// Serves the configured projects; without a configuration the setup page is first.
 pub(crate) fn run(call: &Call) -> Result<Exit, End> {
     let inherited = successor::inherited();
+    if inherited.is_lent {
+        successor::end_with_parent();
+    }
     match served(call, inherited)? {
         None => Ok(Exit::Done),
         Some(handover) => {
@@ -87,10 +90,20 @@ async fn start(
     show_name(&loaded.config);
     let around = call.surroundings(loaded);
     let successor = Successor::of_this_process(call.umask);
+    let is_tried = sockets.is_lent;
     let running = tokio::select! {
         running = Running::start(&around, sockets, successor) => running?,
         _ = signals.asked() => return Ok(None),
     };
+    if !is_tried {
+        let state_dir = around.config.state_dir.clone();
+        // Nobody waits for it.
+        drop(tokio::task::spawn_blocking(move || {
+            if let Ok(program) = svc_process::own_program::path() {
+                svc_app::upgrade::settle(&state_dir, &program);
+            }
+        }));
+    }
     Ok(serve(call, running, &around.config, signals).await)
 }
 

@@ -1,6 +1,6 @@
 //! Another version in the place of the running one, and the way back (H114, H121).
 
-use crate::harness::{Ran, Server, Start, World, service};
+use crate::harness::{Process, Ran, Server, Start, World, gone, service, service_with_fail_points};
 use crate::in_place::started_at;
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -11,6 +11,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use svc_shared::api::instances::Instance;
+use svc_skip::{NO_FAIL_POINTS, skip};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -19,9 +20,13 @@ const CLIENTS: usize = 12;
 
 /// A build of the program that differs from others by its last bytes.
 fn build(world: &World, name: &str) -> PathBuf {
+    build_of(world, &service(), name)
+}
+
+fn build_of(world: &World, program: &Path, name: &str) -> PathBuf {
     let path = world.root.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let mut content = fs::read(service()).unwrap();
+    let mut content = fs::read(program).unwrap();
     content.extend_from_slice(name.as_bytes());
     svc_programs::write(&path, content).unwrap();
     path
@@ -275,4 +280,99 @@ async fn h114_a_link_that_leads_to_another_version_is_followed() {
     let unit = crate::harness::within("a unit", command.output()).await.unwrap();
     let unit = String::from_utf8(unit.stdout).unwrap();
     assert!(unit.contains(&format!("ExecStart={} run", link.display())), "{unit}");
+}
+
+/// The process of the program that is tried, once it serves.
+async fn tried(world: &World, server: &Server<'_>) -> Process {
+    let record = || -> Option<i64> {
+        let record = fs::read(world.state_dir().join("run.lock")).ok()?;
+        let record: Value = serde_json::from_slice(&record).ok()?;
+        let pid = record["pid"].as_i64().filter(|pid| *pid != i64::from(server.pid))?;
+        record["address"].is_string().then_some(pid)
+    };
+    let pid = world.until("the program that is tried", record).await;
+    let mut all = world.processes().into_iter();
+    all.find(|process| i64::from(process.pid) == pid).expect("it runs")
+}
+
+fn stage(world: &World) -> String {
+    let outcome = fs::read(world.state_dir().join("upgrade.json")).unwrap();
+    let outcome: Value = serde_json::from_slice(&outcome).unwrap();
+    outcome["stage"].as_str().unwrap().to_owned()
+}
+
+/// The program that is tried ends with its service, and the next start goes on.
+#[tokio::test]
+async fn h121_a_service_that_is_killed_in_a_trial_starts_again_and_names_the_program() {
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
+    let world = World::new();
+    world.project("app");
+    let target = build_of(&world, &program, "bin/svc");
+    let next = build_of(&world, &program, "next/svc");
+    let env = [("SVC_FAILPOINTS", "upgrade.served=600000")];
+    let start = Start { program: Some(target.clone()), env: &env, ..Start::default() };
+    let server = world.serve_as(start).await;
+    let row = server.client.run("app").await;
+    let killed = async {
+        let child = tried(&world, &server).await;
+        server.kill().await;
+        gone(&child).await;
+    };
+    tokio::select! {
+        done = upgrade(&world, &next) => panic!("the command waits: {done:?}"),
+        () = killed => {}
+    }
+    assert_eq!((stage(&world), digest(&target)), ("trying".to_owned(), digest(&next)));
+
+    let start = Start { program: Some(target.clone()), ..Start::default() };
+    let server = world.serve_as(start).await;
+    server.says("was killed while the new program was tried; the new program serves now").await;
+    world.until("the outcome", || (stage(&world) == "kept").then_some(())).await;
+    goes_on(&world, &server, &row).await;
+    let (code, log) = server.stop().await;
+    assert_eq!(code, Some(0), "{log}");
+}
+
+/// A request to end is not forgotten while the program that served makes room.
+#[tokio::test]
+async fn h121_a_service_that_is_asked_to_end_in_a_trial_ends_when_it_is_done() {
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
+    let world = World::new();
+    world.project("app");
+    let target = build_of(&world, &program, "bin/svc");
+    let next = build_of(&world, &program, "next/svc");
+    let env = [("SVC_FAILPOINTS", "upgrade.served=1000")];
+    let start = Start { program: Some(target.clone()), env: &env, ..Start::default() };
+    let server = world.serve_as(start).await;
+    let ended = async {
+        tried(&world, &server).await;
+        server.says("the new program serves").await;
+        server.stop().await
+    };
+    let (code, log) = tokio::select! {
+        done = upgrade(&world, &next) => panic!("the service ends: {done:?}"),
+        ended = ended => ended,
+    };
+    assert_eq!((code, stage(&world)), (Some(0), "kept".to_owned()), "{log}");
+    assert_eq!(digest(&target), digest(&next));
+}
+
+/// Nobody reads in the audit log of an upgrade that did not happen.
+#[tokio::test]
+async fn a_refused_upgrade_is_told_of_as_failed() {
+    let world = World::new();
+    let target = build(&world, "bin/svc");
+    let start = Start { program: Some(target.clone()), ..Start::default() };
+    let server = world.serve_as(start).await;
+    let done = upgrade(&world, &broken(&world, "config) echo no >&2; exit 3 ;;")).await;
+    assert_ne!(done.code, Some(0), "{done:?}");
+    let audit = fs::read_to_string(world.state.join("config_audit.log")).unwrap();
+    let entries: Vec<Value> =
+        audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let actions: Vec<&str> =
+        entries.iter().map(|entry| entry["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["upgrade", "upgrade-failed"]);
+    assert_eq!(entries[0]["keys"], entries[1]["keys"]);
+    let (code, log) = server.stop().await;
+    assert_eq!(code, Some(0), "{log}");
 }

@@ -14,9 +14,10 @@ pub use crate::ops::restart::Order;
 pub use error::NotUpgraded;
 pub use of_command::{Upgraded, Wanted, upgrade};
 pub use start_check::{StartCheck, start_check};
-pub use swap::{Exchanged, Swap};
+pub use swap::{Exchanged, Swap, settle};
 
 use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
 /// The hidden command by which a program is asked whether it would start.
 pub const CAN_START: &str = "__can-start__";
@@ -32,6 +33,17 @@ pub struct Outcome {
     pub stage: Stage,
     /// Why the new program was not kept.
     pub reason: Option<String>,
+    /// The SHA-256 of the new program.
+    pub sha256: Option<String>,
+    /// Where the old program is kept.
+    pub previous: Option<PathBuf>,
+}
+
+impl Outcome {
+    /// What is told of the last upgrade.
+    fn read(state_dir: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(state_dir.join(OUTCOME)).ok()?).ok()
+    }
 }
 
 /// How far an upgrade came.

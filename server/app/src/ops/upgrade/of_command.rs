@@ -91,6 +91,7 @@ pub async fn upgrade(wanted: Wanted) -> Result<Upgraded, NotUpgraded> {
     match asked.map_err(|error| NotUpgraded::Asked(NotRestarted::Silent(error)))? {
         RestartAnswer::Restarting => {}
         RestartAnswer::Refused(reason) => {
+            swap::note_failure(&state_dir, &order, now).await;
             return Err(NotUpgraded::Asked(NotRestarted::Refused(reason)));
         }
     }
@@ -129,9 +130,7 @@ pub async fn upgrade(wanted: Wanted) -> Result<Upgraded, NotUpgraded> {
 }
 
 fn outcome(state_dir: &Path, id: &str) -> Option<Outcome> {
-    let text = std::fs::read(state_dir.join(OUTCOME)).ok()?;
-    let outcome: Outcome = serde_json::from_slice(&text).ok()?;
-    (outcome.id == id).then_some(outcome)
+    Outcome::read(state_dir).filter(|outcome| outcome.id == id)
 }
 
 /// A new program beside the old one; removed when dropped.

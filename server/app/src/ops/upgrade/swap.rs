@@ -1,9 +1,9 @@
 //! The exchange of the program and what of it can be taken back.
 
 use super::{OUTCOME, Order, Outcome, Stage};
-use crate::AppError;
 use crate::ops::audit::{AuditLog, Change, Scope, Surface, of_command};
 use crate::tasks::blocking;
+use crate::{AppError, failpoint};
 use rustix::fs::{Access, access};
 use sha2::{Digest as _, Sha256};
 use std::io;
@@ -85,35 +85,72 @@ impl Swap {
         let work = blocking(move || put_in_place(&order)).await;
         let done = work.map_err(|error| io::Error::other(error.message)).and_then(|done| done);
         match done {
-            Ok(()) => Ok(Exchanged { swap: self, copy }),
+            Ok(()) => {
+                failpoint::delay("upgrade.exchanged").await;
+                Ok(Exchanged { swap: self, copy })
+            }
             Err(error) => {
-                let text = format!("{} cannot be exchanged: {error}", self.order.target.display());
-                self.give_up(&text);
-                Err(text)
+                Err(format!("{} cannot be exchanged: {error}", self.order.target.display()))
             }
         }
     }
 
     /// Tells that nothing was exchanged, and removes the new program.
-    pub fn give_up(&self, reason: &str) {
-        let _ = std::fs::remove_file(&self.order.staged); // renamed already: fine
+    pub async fn give_up(&self, reason: &str, now: Timestamp) {
+        let _ = std::fs::remove_file(&self.order.staged); // never written: fine
         self.tell(Stage::Returned, Some(reason));
+        note_failure(&self.state_dir, &self.order, now).await;
     }
 
     /// Tells whoever asked.
     /// The outcome is for people; a failure to write it stops nothing.
     fn tell(&self, stage: Stage, reason: Option<&str>) {
-        let id = self.order.id.clone();
-        let outcome = Outcome { id, stage, reason: reason.map(ToOwned::to_owned) };
+        let outcome = Outcome {
+            id: self.order.id.clone(),
+            stage,
+            reason: reason.map(ToOwned::to_owned),
+            sha256: Some(self.order.sha256.clone()),
+            previous: Some(self.order.previous()),
+        };
+        outcome.tell(&self.state_dir);
+    }
+}
+
+impl Outcome {
+    fn tell(&self, state_dir: &Path) {
         let written =
-            serde_json::to_vec(&outcome).map_err(|error| error.to_string()).and_then(|text| {
-                let path = self.state_dir.join(OUTCOME);
-                files::replace(&path, &text).map_err(|error| error.to_string())
+            serde_json::to_vec(self).map_err(|error| error.to_string()).and_then(|text| {
+                files::replace(&state_dir.join(OUTCOME), &text).map_err(|error| error.to_string())
             });
         if let Err(error) = written {
             tracing::warn!("the outcome of the upgrade cannot be told: {error}");
         }
     }
+}
+
+/// Tells what became of an upgrade in which the service was killed.
+///
+/// For a service that serves by itself: the program that it runs from is the one that stays.
+/// Blocks.
+pub fn settle(state_dir: &Path, program: &Path) {
+    let Some(left) = Outcome::read(state_dir).filter(|told| told.stage == Stage::Trying) else {
+        return;
+    };
+    let bytes = std::fs::read(program).unwrap_or_default();
+    let is_new = left.sha256.as_deref() == Some(&hex::encode(Sha256::digest(bytes)));
+    let (stage, reason) = match is_new {
+        true => (Stage::Kept, "the service was killed while the new program was tried"),
+        false => (Stage::Returned, "the service was killed before the program was exchanged"),
+    };
+    let previous = left.previous.as_deref().filter(|_| is_new).map(Path::display);
+    match previous {
+        Some(previous) => tracing::warn!(
+            "{reason}; the new program serves now; the one before is {previous}, should it be \
+             needed"
+        ),
+        None => tracing::warn!("{reason}; the old program serves; upgrade again"),
+    }
+    Outcome { stage, reason: Some(reason.to_owned()), ..left }.tell(state_dir);
 }
 
 fn put_in_place(order: &Order) -> io::Result<()> {
@@ -128,10 +165,29 @@ fn put_in_place(order: &Order) -> io::Result<()> {
         std::fs::File::open(&previous)?.sync_all()?;
     }
     std::fs::rename(&order.staged, &order.target)?;
-    files::sync_directory(order.target.parent().unwrap_or(&order.target))
+    sync_around(&order.target);
+    Ok(())
+}
+
+/// Makes a rename durable.
+///
+/// It has happened all the same where that is impossible.
+fn sync_around(program: &Path) {
+    if let Err(error) = files::sync_directory(program.parent().unwrap_or(program)) {
+        tracing::warn!(
+            "after a loss of power the exchange of {} may be undone ({error})",
+            program.display()
+        );
+    }
 }
 
 impl Exchanged {
+    /// Tells the log that the new program serves.
+    pub async fn served(&self) {
+        tracing::info!("the new program serves and takes the place of this one");
+        failpoint::delay("upgrade.served").await;
+    }
+
     /// The new program served: it stays. The old one is kept beside it.
     pub fn keep(self) {
         self.swap.tell(Stage::Kept, None);
@@ -146,7 +202,8 @@ impl Exchanged {
         let (previous, target) = (swap.order.previous(), swap.order.target.clone());
         let work = blocking(move || {
             std::fs::rename(&previous, &target)?;
-            files::sync_directory(target.parent().unwrap_or(&target))
+            sync_around(&target);
+            Ok(())
         });
         let done =
             work.await.map_err(|error| io::Error::other(error.message)).and_then(|done| done);
@@ -160,8 +217,7 @@ impl Exchanged {
         });
         let registry = put_back(&swap.state_dir, copy.as_deref()).await;
         swap.tell(Stage::Returned, Some(reason));
-        let log = AuditLog::of(&swap.state_dir);
-        log.note_failure(&(of_command(), now), &change(&swap.order.target)).await;
+        note_failure(&swap.state_dir, &swap.order, now).await;
         program?;
         registry.map_err(|error| {
             let copy = copy.map(|copy| format!(" from {}", copy.display())).unwrap_or_default();
@@ -181,13 +237,13 @@ async fn put_back(state_dir: &Path, copy: Option<&Path>) -> Result<(), OpenError
 }
 
 /// The entry of an upgrade in the audit log.
-fn change(target: &Path) -> Change {
+fn change(order: &Order) -> Change {
     Change {
         surface: Surface::Deps,
         scope: Scope::Global,
-        target: target.display().to_string(),
+        target: order.target.display().to_string(),
         action: "upgrade",
-        keys: Vec::new(),
+        keys: vec![format!("sha256:{}", order.sha256).into()],
     }
 }
 
@@ -200,7 +256,44 @@ pub(super) async fn announce(
     order: &Order,
     now: Timestamp,
 ) -> Result<(), AppError> {
-    let mut change = change(&order.target);
-    change.keys.push(format!("sha256:{}", order.sha256).into());
-    AuditLog::of(state_dir).announce(&(of_command(), now), &change).await
+    AuditLog::of(state_dir).announce(&(of_command(), now), &change(order)).await
+}
+
+/// Writes that an upgrade which was announced did not happen.
+pub(super) async fn note_failure(state_dir: &Path, order: &Order, now: Timestamp) {
+    AuditLog::of(state_dir).note_failure(&(of_command(), now), &change(order)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(dir: &Path, stage: Stage) -> Outcome {
+        let outcome = Outcome {
+            id: "one".to_owned(),
+            stage,
+            reason: None,
+            sha256: Some(hex::encode(Sha256::digest("new"))),
+            previous: Some(dir.join("svc.previous")),
+        };
+        outcome.tell(dir);
+        outcome
+    }
+
+    /// A service was killed before the exchange, or after it.
+    #[test]
+    fn what_an_upgrade_left_is_settled_by_the_program_that_serves() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("svc");
+        for (content, stage) in [("old", Stage::Returned), ("new", Stage::Kept)] {
+            std::fs::write(&program, content).unwrap();
+            left(dir.path(), Stage::Trying);
+            settle(dir.path(), &program);
+            let told = Outcome::read(dir.path()).unwrap();
+            assert_eq!((told.stage, told.reason.is_some()), (stage, true), "{content}");
+        }
+        let ended = left(dir.path(), Stage::Kept);
+        settle(dir.path(), &program);
+        assert_eq!(Outcome::read(dir.path()), Some(ended), "nothing was left");
+    }
 }
