@@ -155,9 +155,14 @@ fn interruptible<T>(work: impl AsyncFnOnce(Stop) -> Result<T, BackupError>) -> R
             asked = signals.asked() => asked,
         };
         stop.ask();
-        // What was completed meanwhile counts.
-        if let Ok(done) = work.await {
-            return Ok(done);
+        match work.await {
+            // What was completed meanwhile counts.
+            Ok(done) => return Ok(done),
+            // So does what is to be mended by hand.
+            Err(error @ (BackupError::Stranded { .. } | BackupError::WithoutConfig { .. })) => {
+                return Err(Failure::from(error).into());
+            }
+            Err(_) => {}
         }
         Err(End::Signal(match asked {
             Asked::Interrupt => Exit::Interrupted,
@@ -183,7 +188,8 @@ impl From<BackupError> for Failure {
             BackupError::Config(_) => (Exit::Failed, "config"),
             BackupError::Lock(RunLockError::File { .. })
             | BackupError::Io { .. }
-            | BackupError::Stranded { .. } => (Exit::Failed, "io"),
+            | BackupError::Stranded { .. }
+            | BackupError::WithoutConfig { .. } => (Exit::Failed, "io"),
         };
         let mut failure = Self::chain(code, &error);
         failure.exit = exit;

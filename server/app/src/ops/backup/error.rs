@@ -72,6 +72,20 @@ pub enum BackupError {
         #[source]
         cause: io::Error,
     },
+    /// The state directory is restored and stays, and the configuration is not.
+    #[error(
+        "the state directory {target} was restored, but its configuration was not ({reason}), and \
+         the directory could not be taken away again: remove it by hand and restore once more"
+    )]
+    WithoutConfig {
+        /// The state directory.
+        target: PathBuf,
+        /// Why there is no configuration.
+        reason: String,
+        /// Why the directory stays.
+        #[source]
+        cause: io::Error,
+    },
     /// The change could neither be completed nor taken back.
     #[error(
         "the state directory {target} could not be replaced nor put back; what it held is in \

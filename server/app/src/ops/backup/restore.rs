@@ -407,6 +407,11 @@ impl Staged {
         {
             return Err(match swapped.undo() {
                 Ok(()) => error,
+                Err(SwapError::Stays(cause)) => BackupError::WithoutConfig {
+                    target: target.path.clone(),
+                    reason: error.to_string(),
+                    cause,
+                },
                 Err(undone) => after(undone, directory, &target.path),
             });
         }
@@ -461,7 +466,7 @@ fn write_config(path: &Path, text: &[u8]) -> Result<(), BackupError> {
 /// What a failed swap means. What is stranded must outlive the staging directory.
 fn after(error: SwapError, staging: TempDir, target: &Path) -> BackupError {
     match error {
-        SwapError::Nothing(cause) => at("replace", target, cause),
+        SwapError::Nothing(cause) | SwapError::Stays(cause) => at("replace", target, cause),
         SwapError::Stranded(kept, cause) => {
             let _ = staging.keep();
             BackupError::Stranded { target: target.to_owned(), kept, cause }

@@ -33,6 +33,8 @@ pub(super) enum SwapError {
     Nothing(io::Error),
     /// What was there is at this path.
     Stranded(PathBuf, io::Error),
+    /// Nothing was there, and the new directory stays.
+    Stays(io::Error),
 }
 
 /// Puts `staged` in the place of `target`. `aside` is a free name beside `staged`.
@@ -135,7 +137,7 @@ impl Swapped {
     /// Takes the swap back.
     ///
     /// # Errors
-    /// As [`SwapError`] says; `Nothing` means that the new directory stays.
+    /// As [`SwapError`] says.
     pub(super) fn undo(self) -> Result<(), SwapError> {
         let Self { staged, target, how } = self;
         match how {
@@ -143,11 +145,15 @@ impl Swapped {
                 let back = fs::rename(&target, &staged);
                 let made =
                     back.and_then(|()| if was_there { fs::create_dir(&target) } else { Ok(()) });
-                made.map_err(SwapError::Nothing)
+                made.map_err(SwapError::Stays)
             }
             How::Exchanged => renameat_with(CWD, &staged, CWD, &target, RenameFlags::EXCHANGE)
                 .map_err(|errno| SwapError::Stranded(staged, errno.into())),
-            How::Moved(moved) => back(&moved).map_err(|error| SwapError::Stranded(staged, error)),
+            // What was there and what was staged are both below it.
+            How::Moved(moved) => back(&moved).map_err(|error| {
+                let own = staged.parent().unwrap_or(&staged).to_owned();
+                SwapError::Stranded(own, error)
+            }),
             How::Aside(aside) => {
                 let back = fs::rename(&target, &staged).and_then(|()| fs::rename(&aside, &target));
                 back.map_err(|error| SwapError::Stranded(aside, error))
