@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use svc_config::schema::{Edit, Leaf};
 use svc_config::{
-    Config, Loaded, Origin, Row, Source, View, Wanted, describe, file_reason, load_candidate, show,
-    table,
+    Applied, Config, Loaded, Origin, Row, Source, View, Wanted, describe, file_reason,
+    load_candidate, show, table,
 };
 use svc_process::programs;
 use svc_shared::error::ErrorCode;
@@ -68,6 +68,7 @@ pub struct ConfigEditor {
 }
 
 /// What a service knows of its file.
+#[derive(Clone)]
 struct Known {
     /// The values of now with their sources.
     values: Loaded,
@@ -135,17 +136,19 @@ impl ConfigEditor {
         .await
     }
 
-    /// Writes values of a list to the file.
+    /// Writes values of a list to the file, and applies what needs no restart.
+    ///
+    /// What is written and not applied is in the log, and waits for a restart.
     ///
     /// # Errors
     /// A value does not fit, the file changed since `hash` was read, or it cannot be written. The
     /// file is as it was.
     pub async fn save(
-        &self,
+        self: &Arc<Self>,
         list: ConfigList,
         edits: &BTreeMap<String, Value>,
         hash: &str,
-    ) -> Result<Written, AppError> {
+    ) -> Result<(Written, Applied), AppError> {
         let mut wanted = Vec::new();
         for (key, value) in edits {
             wanted.extend(Wanted::from_json(key, value).map_err(AppError::invalid)?);
@@ -172,8 +175,15 @@ impl ConfigEditor {
         let file = ConfigFile::new(found.clone(), environment.clone());
         let who = (self.audit.actor(), self.audit.clock.now());
         let (hash, surface) = (hash.to_owned(), list.surface());
-        let work =
-            async move { file.write(FileChange::Set(wanted), Some(&hash), surface, &who).await };
+        let this = Arc::clone(self);
+        let work = async move {
+            let written = file.write(FileChange::Set(wanted), Some(&hash), surface, &who).await?;
+            let applied = this.reload(&written.changed).await.unwrap_or_else(|refused| {
+                tracing::error!("the saved configuration waits for a restart: {}", refused.message);
+                Applied { now: Vec::new(), at_restart: written.changed.clone() }
+            });
+            Ok((written, applied))
+        };
         // A save that has begun ends, whether or not somebody still waits for the answer.
         self.tasks.complete(work).await
     }

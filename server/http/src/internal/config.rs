@@ -62,11 +62,8 @@ async fn save(mut call: Call, list: ConfigList) -> Result<Response, Refusal> {
         )));
     }
     let editor = call.context.app.config_editor();
-    let written = editor.save(list, &request.edits, &request.hash).await?;
-    let waits = match editor.reload(&written.changed).await {
-        Ok(applied) => written.changed.iter().any(|key| applied.at_restart.contains(key)),
-        Err(_) => !written.changed.is_empty(),
-    };
+    let (written, applied) = editor.save(list, &request.edits, &request.hash).await?;
+    let waits = written.changed.iter().any(|key| applied.at_restart.contains(key));
     let saved = SavedConfig {
         hash: written.hash,
         restart_required: waits,

@@ -68,12 +68,12 @@ impl ConfigEditor {
             return Err(AppError::invalid("this service was started without a file to read"));
         };
         let newer = newer.map_err(|errors| super::write::invalid(&errors))?;
-        let mut known = match running.take() {
-            Some(known) => known,
-            None => {
-                Known { seen: at_start.clone(), values: at_start.held_in(&self.config), told: from }
-            }
-        };
+        // A copy: whoever gives this up half-way leaves what was known.
+        let mut known = running.clone().unwrap_or_else(|| Known {
+            seen: at_start.clone(),
+            values: at_start.held_in(&self.config),
+            told: from,
+        });
         let is_recorded =
             |key: &str| recorded.iter().any(|one| one == key) || told_keys.contains(key);
         let applied = self.take(&mut known, newer, is_recorded).await;
