@@ -84,6 +84,9 @@ test('readiness says what was checked, and checks again', async () => {
     part('check'),
     checks.length,
   );
+  const passed = checks.filter(({ status }) => status === 'ok').length;
+  await says('main', `${passed} checks passed.`);
+  await says('[data-check="projects_root"]', 'Projects folder projects_root');
   await shot('doctor');
 });
 

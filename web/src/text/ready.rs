@@ -26,6 +26,64 @@ pub fn blocking(n: usize) -> String {
 pub fn checks(n: usize) -> String {
     if n == 1 { "1 check".to_owned() } else { format!("{n} checks") }
 }
+/// How many checks there are of each kind, above them.
+#[must_use]
+pub fn summary(blocking: usize, warnings: usize, decisions: usize, passed: usize) -> String {
+    let mut parts = Vec::new();
+    if blocking > 0 {
+        parts.push(format!(
+            "{} {}",
+            checks(blocking),
+            if blocking == 1 { "blocks" } else { "block" }
+        ));
+    }
+    if warnings > 0 {
+        let verb = if warnings == 1 { "needs" } else { "need" };
+        parts.push(format!("{} {verb} attention", checks(warnings)));
+    }
+    if decisions > 0 {
+        let verb = if decisions == 1 { "waits" } else { "wait" };
+        parts.push(format!("{} {verb} for your decision", checks(decisions)));
+    }
+    parts.push(format!("{} passed", checks(passed)));
+    format!("{}.", parts.join(", "))
+}
+/// What a check looks at; its own name where this page does not know it.
+#[must_use]
+pub fn title(check: &str) -> &str {
+    match check {
+        "config" => "Configuration",
+        "config-keys" => "Configuration keys",
+        "config-mode" => "Configuration file access",
+        "env" => "Environment variables",
+        "claude" => "Agent",
+        "claude-login" => "Agent sign-in",
+        "projects_root" => "Projects folder",
+        "state_dir" => "State folder",
+        "git" => "Git",
+        "auth" => "Who may sign in",
+        "workspace-trust" => "Trusted projects",
+        "port" => "Port",
+        "server" => "Service address",
+        "version" => "Source checkout",
+        "systemd" => "systemd",
+        "node-toolchain" => "Node.js",
+        "extra:pty" => "Live terminal",
+        "extra:notify" => "Notifications",
+        "binary:hosted" => "Direct Session daemon",
+        "binary:hosted:shadow" => "Second Direct Session daemon",
+        "binary:service-wrapper" => "Service wrapper",
+        "tls" => "Certificate",
+        "disk" => "Disk space",
+        "db" => "Database",
+        "strays" => "Leftover processes",
+        "keepers" => "Terminal keepers",
+        "restart" => "Restart policy",
+        "program" => "Program file",
+        "duplicate-sessions" => "Sessions with two processes",
+        other => other,
+    }
+}
 /// Processes that the check `strays` has found.
 pub mod strays {
     /// Name of their list.
@@ -115,3 +173,27 @@ pub mod link {
 }
 /// Before the time of the run.
 pub const AS_OF: &str = "Checked ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_names_what_there_is_in_the_right_number() {
+        assert_eq!(summary(0, 0, 0, 19), "19 checks passed.");
+        assert_eq!(
+            summary(1, 2, 1, 1),
+            "1 check blocks, 2 checks need attention, 1 check waits for your decision, \
+             1 check passed."
+        );
+        assert_eq!(
+            summary(2, 1, 0, 0),
+            "2 checks block, 1 check needs attention, 0 checks passed."
+        );
+    }
+
+    #[test]
+    fn a_check_of_a_newer_service_keeps_its_name() {
+        assert_eq!((title("claude-login"), title("moon")), ("Agent sign-in", "moon"));
+    }
+}

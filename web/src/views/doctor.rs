@@ -63,7 +63,20 @@ pub fn Readiness() -> impl IntoView {
         }
     };
     view! {
-        <div class="toolbar">
+        <div class="toolbar doctor-bar">
+            <span class="doctor-sum">
+                {dynamic(move || match page.ready.found.get() {
+                    Some(Ok(doctor)) => summary(&doctor),
+                    _ => String::new(),
+                })}
+            </span>
+            <span class="muted" role="status">
+                {dynamic(move || match page.ready.found.get() {
+                    _ if page.ready.is_asking.get() => words::ASKING.into_any(),
+                    Some(Ok(doctor)) => view! { {words::AS_OF} <When at=Signal::stored(doctor.at) /> }.into_any(),
+                    _ => ().into_any(),
+                })}
+            </span>
             <button
                 type="button"
                 class=ButtonStyle::Secondary.class()
@@ -75,13 +88,6 @@ pub fn Readiness() -> impl IntoView {
             </button>
             <button type="button" class=ButtonStyle::Ghost.class() on:click=report>{icon("copy", 16)} {words::COPY}</button>
             {support::button(bundle)}
-            <span class="muted" role="status">
-                {dynamic(move || match page.ready.found.get() {
-                    _ if page.ready.is_asking.get() => words::ASKING.into_any(),
-                    Some(Ok(doctor)) => view! { {words::AS_OF} <When at=Signal::stored(doctor.at) /> }.into_any(),
-                    _ => ().into_any(),
-                })}
-            </span>
         </div>
         {support::card(bundle)}
         {dynamic(move || match page.ready.found.get() {
@@ -109,7 +115,7 @@ fn section(
             <div class=format!("section-head {}", tone.class())>
                 {symbol(shape, "glyph")} <h2>{title}</h2> <span class="count num">{checks.len()}</span>
             </div>
-            <ul class="card list doctor">{checks}</ul>
+            <ul class=format!("card list doctor {}", tone.class())>{checks}</ul>
         </section>
     }
     .into_any()
@@ -128,7 +134,7 @@ fn check(check: &Check, asks: RwSignal<Option<i32>>) -> AnyView {
     });
     view! {
         <li data-testid="check" data-check=check.name.clone()>
-            <b>{check.name.replace('_', " ")}</b>
+            <span class="check-name"><b><bdi>{words::title(&check.name).to_owned()}</bdi></b>" "<code>{check.name.clone()}</code></span>
             <span>
                 <bdi>{shown(&check.detail).into_owned()}</bdi>
                 {check.hint.as_deref().map(|hint| view! {
@@ -148,6 +154,13 @@ fn check(check: &Check, asks: RwSignal<Option<i32>>) -> AnyView {
         </li>
     }
     .into_any()
+}
+
+/// How many checks there are of each kind.
+fn summary(doctor: &Doctor) -> String {
+    let [blocking, warnings, decisions, passed] =
+        GROUPS.map(|(_, _, _, _, takes)| doctor.checks.iter().filter(|check| takes(check)).count());
+    words::summary(blocking, warnings, decisions, passed)
 }
 
 /// What to do, with a button beside each command in it.
