@@ -50,6 +50,23 @@ after(async () => {
   await machine?.close();
 });
 
+test('what the service allows is offered, also when it is told after the settings', async () => {
+  const { page: other, complaints: said } = await tab(browser);
+  const one = person(other);
+  await other.setRequestInterception(true);
+  let told;
+  other.on('request', (request) =>
+    request.url().endsWith('/api/bootstrap') && !told ? (told = request) : request.continue(),
+  );
+  await other.goto(`${machine.url}/ui/settings`, { waitUntil: 'load' });
+  await one.seen(part('settings'));
+  await one.gone(part('settings-agent-config'));
+  told.continue();
+  await one.seen(part('settings-agent-config'));
+  assert.deepEqual(said, []);
+  await other.close();
+});
+
 test('H123: a setting is changed, saved and written to the file', async () => {
   await press(part('nav-settings'));
   await seen(part('settings'));

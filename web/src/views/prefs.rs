@@ -4,7 +4,7 @@ use crate::model::outcome::{Level, Notice};
 use crate::model::prefs::{Change, DENSITY, Prefs, THEME, ZONE};
 use crate::page::page;
 use crate::parts::icon::icon;
-use crate::reactive::live;
+use crate::reactive::{dynamic, live, memo};
 use crate::text::{keys, prefs as words};
 use crate::views::notify::NotifySwitch;
 use leptos::prelude::*;
@@ -14,18 +14,21 @@ use web_sys::{Event, HtmlInputElement};
 /// The card.
 pub fn preferences() -> AnyView {
     let page = page();
-    let mut zones = words::ZONES.to_vec();
-    let basics = page.live.basics.get_untracked();
-    if basics.is_none_or(|basics| basics.timezone.is_empty()) {
-        zones.retain(|(word, _)| *word != "host");
-    }
+    // The view can be here before the service has told its zone.
+    let has_zone =
+        memo(move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| !b.timezone.is_empty())));
+    let times = move || {
+        let mut zones = words::ZONES.to_vec();
+        zones.retain(|(word, _)| has_zone.get() || *word != "host");
+        choice(words::TIMES, ZONE, zones)
+    };
     view! {
         <section class="card page-card prefs" aria-labelledby="prefs" data-testid="prefs">
             <h2 id="prefs">{words::TITLE}</h2>
             <p class="muted">{words::KEPT}</p>
             {choice(words::THEME, THEME, words::THEMES.to_vec())}
             {choice(words::DENSITY, DENSITY, words::DENSITIES.to_vec())}
-            {choice(words::TIMES, ZONE, zones)}
+            {dynamic(times)}
             <LettersSwitch />
             <NotifySwitch />
             <details>

@@ -76,8 +76,9 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
         .map(|(index, (label, specs))| section(form, &report, index, label, &specs))
         .collect::<Vec<_>>();
     let can_save = report.can_save && report.hash.is_some();
-    let can_configure =
-        || page().live.basics.with_untracked(|b| b.as_ref().is_some_and(|b| b.can_configure));
+    let basics = page().live.basics;
+    // The settings can be here first.
+    let can_configure = memo(move || basics.with(|b| b.as_ref().is_some_and(|b| b.can_configure)));
     let file_only = file_only(form, count, &report.file_only);
     view! {
         <div class="settings" data-testid="settings">
@@ -90,9 +91,9 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
                 />
                 <nav class="card settings-places" aria-label=words::SECTIONS>{places}</nav>
                 <a class="settings-link" href=browser::href("/ui/tokens") data-testid="to-tokens">{crate::text::access::TITLE}</a>
-                {can_configure().then(|| view! {
+                {dynamic(move || can_configure.get().then(|| view! {
                     <a class="settings-link" href=browser::href("/ui/agent-config") data-testid="settings-agent-config">{agent_config::TITLE}</a>
-                })}
+                }))}
                 {has_file.then(|| view! {
                     <p class="muted settings-file">{words::FILE} " " <code><bdi>{file}</bdi></code></p>
                 })}
