@@ -730,13 +730,13 @@ const SAMPLES = {
   "config_path": "/etc/svc/svc.yml",
   "checks": [
    {
-    "name": "agent",
+    "name": "claude",
     "status": "fail",
     "detail": "claude was not found on the search path",
     "hint": "Install the agent, or set `claude.binary`."
    },
    {
-    "name": "login",
+    "name": "claude-login",
     "status": "warn",
     "detail": "the sign-in ends in 2 days",
     "hint": "Run `claude auth login` as the user of this service."
@@ -760,7 +760,7 @@ const SAMPLES = {
     "hint": null
    },
    {
-    "name": "registry",
+    "name": "db",
     "status": "ok",
     "detail": "integrity is fine, 15 rows",
     "hint": null

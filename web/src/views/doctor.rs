@@ -123,6 +123,7 @@ fn section(
 
 fn check(check: &Check, asks: RwSignal<Option<i32>>) -> AnyView {
     let page = page();
+    let title = words::title(&check.name);
     let below = (check.name == STRAYS).then(|| {
         dynamic(move || {
             let found = page.ready.strays.get();
@@ -134,7 +135,10 @@ fn check(check: &Check, asks: RwSignal<Option<i32>>) -> AnyView {
     });
     view! {
         <li data-testid="check" data-check=check.name.clone()>
-            <span class="check-name"><b><bdi>{words::title(&check.name).to_owned()}</bdi></b>" "<code>{check.name.clone()}</code></span>
+            <span class="check-name">
+                <b><bdi>{title.to_owned()}</bdi></b>
+                {(title != check.name).then(|| view! { " " <code>{check.name.clone()}</code> })}
+            </span>
             <span>
                 <bdi>{shown(&check.detail).into_owned()}</bdi>
                 {check.hint.as_deref().map(|hint| view! {
