@@ -14,7 +14,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::process::ExitStatus;
 use std::time::Duration;
 use svc_app::upgrade::Swap;
@@ -53,9 +52,15 @@ pub(crate) async fn run(
     signals: &mut Signals,
 ) -> Verdict {
     let work = Box::pin(tried(swap, start, sockets, state_dir, signals));
-    tokio::select! {
+    let verdict = tokio::select! {
         () = feed_watchdog() => Verdict::Go, // never comes back
         verdict = work => verdict,
+    };
+    // What must not be given up half-way is done; a request to end that came meanwhile counts now.
+    tokio::select! {
+        biased;
+        _ = signals.asked() => Verdict::End,
+        () = std::future::ready(()) => verdict,
     }
 }
 
@@ -89,14 +94,12 @@ async fn tried(
     let (reason, verdict) = match outcome {
         Some(Ok(())) => {
             // This process becomes what has served; its child makes room for that.
-            let rest = async {
-                exchanged.served().await;
-                match ended(&mut child).await {
-                    Ok(()) => exchanged.keep(),
-                    Err(reason) => take_back(exchanged, &reason).await,
-                }
-            };
-            return completed(rest, signals).await;
+            exchanged.served().await;
+            match ended(&mut child).await {
+                Ok(()) => exchanged.keep(),
+                Err(reason) => take_back(exchanged, &reason).await,
+            }
+            return Verdict::Go;
         }
         Some(Err(reason)) => (reason, Verdict::Go),
         None => ("the service was asked to end meanwhile".to_owned(), Verdict::End),
@@ -105,28 +108,8 @@ async fn tried(
     if let Err(error) = child.kill().await {
         tracing::warn!("the tried program cannot be ended: {error}");
     }
-    match verdict {
-        Verdict::Go => completed(take_back(exchanged, &reason), signals).await,
-        Verdict::End => {
-            take_back(exchanged, &reason).await;
-            Verdict::End
-        }
-    }
-}
-
-/// Completes work that must not be given up half-way.
-///
-/// A request to end that comes meanwhile counts when it is done.
-async fn completed(work: impl Future<Output = ()>, signals: &mut Signals) -> Verdict {
-    let mut work = pin!(work);
-    let mut verdict = Verdict::Go;
-    loop {
-        tokio::select! {
-            biased;
-            _ = signals.asked() => verdict = Verdict::End,
-            () = &mut work => return verdict,
-        }
-    }
+    take_back(exchanged, &reason).await;
+    verdict
 }
 
 async fn take_back(exchanged: svc_app::upgrade::Exchanged, reason: &str) {

@@ -282,6 +282,20 @@ async fn h114_a_link_that_leads_to_another_version_is_followed() {
     assert!(unit.contains(&format!("ExecStart={} run", link.display())), "{unit}");
 }
 
+/// A service that runs from a build with fail points, and the build to follow it.
+async fn served_with<'w>(
+    world: &'w World,
+    program: &Path,
+    points: &str,
+) -> (Server<'w>, PathBuf, PathBuf) {
+    world.project("app");
+    let target = build_of(world, program, "bin/svc");
+    let next = build_of(world, program, "next/svc");
+    let env = [("SVC_FAILPOINTS", points)];
+    let start = Start { program: Some(target.clone()), env: &env, ..Start::default() };
+    (world.serve_as(start).await, target, next)
+}
+
 /// The process of the program that is tried, once it serves.
 async fn tried(world: &World, server: &Server<'_>) -> Process {
     let record = || -> Option<i64> {
@@ -306,12 +320,7 @@ fn stage(world: &World) -> String {
 async fn h121_a_service_that_is_killed_in_a_trial_starts_again_and_names_the_program() {
     let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     let world = World::new();
-    world.project("app");
-    let target = build_of(&world, &program, "bin/svc");
-    let next = build_of(&world, &program, "next/svc");
-    let env = [("SVC_FAILPOINTS", "upgrade.served=600000")];
-    let start = Start { program: Some(target.clone()), env: &env, ..Start::default() };
-    let server = world.serve_as(start).await;
+    let (server, target, next) = served_with(&world, &program, "upgrade.served=600000").await;
     let row = server.client.run("app").await;
     let killed = async {
         let child = tried(&world, &server).await;
@@ -338,12 +347,7 @@ async fn h121_a_service_that_is_killed_in_a_trial_starts_again_and_names_the_pro
 async fn h121_a_service_that_is_asked_to_end_in_a_trial_ends_when_it_is_done() {
     let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     let world = World::new();
-    world.project("app");
-    let target = build_of(&world, &program, "bin/svc");
-    let next = build_of(&world, &program, "next/svc");
-    let env = [("SVC_FAILPOINTS", "upgrade.served=1000")];
-    let start = Start { program: Some(target.clone()), env: &env, ..Start::default() };
-    let server = world.serve_as(start).await;
+    let (server, target, next) = served_with(&world, &program, "upgrade.served=1000").await;
     let ended = async {
         tried(&world, &server).await;
         server.says("the new program serves").await;

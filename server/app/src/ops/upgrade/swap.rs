@@ -85,10 +85,7 @@ impl Swap {
         let work = blocking(move || put_in_place(&order)).await;
         let done = work.map_err(|error| io::Error::other(error.message)).and_then(|done| done);
         match done {
-            Ok(()) => {
-                failpoint::delay("upgrade.exchanged").await;
-                Ok(Exchanged { swap: self, copy })
-            }
+            Ok(()) => Ok(Exchanged { swap: self, copy }),
             Err(error) => {
                 Err(format!("{} cannot be exchanged: {error}", self.order.target.display()))
             }
