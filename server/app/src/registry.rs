@@ -111,11 +111,23 @@ impl Registry {
     /// # Errors
     /// The database cannot be read.
     pub async fn live(&self) -> Result<Vec<Bridge>, AppError> {
-        if self.refresh().await? {
+        self.catch_up().await?;
+        Ok(self.copies.live())
+    }
+
+    /// Brings the copies up to date for somebody else than the reconciler.
+    ///
+    /// Tells whether other processes have written.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn catch_up(&self) -> Result<bool, AppError> {
+        let have_written = self.refresh().await?;
+        if have_written {
             // The reconciler would not hear of it any more: to the watch it is no news.
             self.wake.notify_one();
         }
-        Ok(self.copies.live())
+        Ok(have_written)
     }
 
     /// Reads what other processes have written; tells whether they have.

@@ -149,9 +149,8 @@ impl Sessions {
         let mut lists = self.lists(look).await;
         // A command records a bridge before its agent begins, and the agent can be seen first.
         if lists.as_ref().is_some_and(SessionLists::has_strangers)
-            && self.registry.refresh().await.unwrap_or(false)
+            && self.registry.catch_up().await.unwrap_or(false)
         {
-            self.registry.wake.notify_one();
             lists = self.lists(look).await;
         }
         let Some(lists) = lists else {
