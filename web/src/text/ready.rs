@@ -29,24 +29,16 @@ pub fn checks(n: usize) -> String {
 /// How many checks there are of each kind, above them.
 #[must_use]
 pub fn summary(blocking: usize, warnings: usize, decisions: usize, passed: usize) -> String {
-    let mut parts = Vec::new();
-    if blocking > 0 {
-        parts.push(format!(
-            "{} {}",
-            checks(blocking),
-            if blocking == 1 { "blocks" } else { "block" }
-        ));
-    }
-    if warnings > 0 {
-        let verb = if warnings == 1 { "needs" } else { "need" };
-        parts.push(format!("{} {verb} attention", checks(warnings)));
-    }
-    if decisions > 0 {
-        let verb = if decisions == 1 { "waits" } else { "wait" };
-        parts.push(format!("{} {verb} for your decision", checks(decisions)));
-    }
-    parts.push(format!("{} passed", checks(passed)));
-    format!("{}.", parts.join(", "))
+    let part = |n: usize, one: &str, many: &str| {
+        (n > 0).then(|| format!("{} {}", checks(n), if n == 1 { one } else { many }))
+    };
+    let parts = [
+        part(blocking, "blocks", "block"),
+        part(warnings, "needs attention", "need attention"),
+        part(decisions, "waits for your decision", "wait for your decision"),
+        Some(format!("{} passed", checks(passed))),
+    ];
+    format!("{}.", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 /// What a check looks at; its own name where this page does not know it.
 #[must_use]
