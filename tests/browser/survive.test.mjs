@@ -52,9 +52,13 @@ after(async () => {
   wire?.close();
 });
 
-/** What a lost line makes the browser itself say. */
+/**
+ * What a lost line makes the browser itself say, and the loader of the other views, which says it
+ * when the line goes while they come and fetches them again when it is back.
+ */
 const lineNoise = (line) =>
-  /ERR_(CONNECTION|INTERNET|NETWORK|EMPTY|SOCKET)|WebSocket connection|Failed to load resource/.test(line);
+  /ERR_(CONNECTION|INTERNET|NETWORK|EMPTY|SOCKET)|WebSocket connection|Failed to load resource/.test(line) ||
+  line === 'console error: TypeError: Failed to fetch';
 
 /** The records as the page shows them, beside those of the service. */
 async function agrees() {
