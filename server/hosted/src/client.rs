@@ -163,6 +163,9 @@ impl Client {
 
     /// Asks the daemon.
     ///
+    /// A call that is dropped while its line is sent ends the connection: nothing can follow a
+    /// part of a line.
+    ///
     /// # Errors
     /// It refuses, the connection ends, or the answer does not come within the limit. A late answer
     /// is ignored.
@@ -184,11 +187,12 @@ impl Client {
         }
         let exchange = async {
             let mut writer = self.writer.lock().await;
+            // Also when the caller goes away or the time is over in the middle of a line.
+            let half_sent = self.closed.clone().drop_guard();
             if writer.write_all(line.as_bytes()).await.is_err() {
-                // A part of it may be on the way: nothing can follow it.
-                self.closed.cancel();
                 return Err(CallError::Unreachable);
             }
+            half_sent.disarm();
             drop(writer);
             match answered.await {
                 Ok(result) => result.map_err(CallError::Refused),

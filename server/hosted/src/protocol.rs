@@ -12,7 +12,10 @@ pub const CHUNK: usize = 32 * 1024;
 /// Most raw bytes of input in one request.
 /// With base64 and envelope it stays below [`LONGEST_LINE`].
 pub const STDIN_CHUNK: usize = 700_000;
-/// Bytes of input that wait for one process.
+/// Most bytes of input that come in parts and are handed over as one.
+/// Longer than every line that an agent's own question leads to.
+pub const LONGEST_INPUT: usize = 16 * 1024 * 1024;
+/// Bytes of input that wait for one process; one longer input waits alone.
 pub const STDIN_QUEUE: usize = 4 * 1024 * 1024;
 /// Bytes of encoded frames that are kept of one process.
 pub const REPLAY_BYTES: usize = 16 * 1024 * 1024;

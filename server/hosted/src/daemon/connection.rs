@@ -4,18 +4,18 @@ use super::admitted::Admitted;
 use super::methods::{self, Outcome};
 use super::state::Daemon;
 use crate::lines::{LineError, next_line};
-use crate::protocol::{LONGEST_LINE, Reattached, Request, RpcError, answer, code};
+use crate::protocol::{LONGEST_INPUT, LONGEST_LINE, Reattached, Request, RpcError, answer, code};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use subtle::ConstantTimeEq as _;
 use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Wrong tokens until the connection is closed.
@@ -34,7 +34,9 @@ const STALL: Duration = Duration::from_secs(30);
 pub(super) struct Connection {
     pub daemon: Arc<Daemon>,
     out: mpsc::Sender<Bytes>,
-    streams: Mutex<HashMap<String, AbortHandle>>,
+    streams: Mutex<HashMap<String, JoinHandle<()>>>,
+    /// Input of which more is to come, by process.
+    parts: Mutex<HashMap<String, Vec<u8>>>,
 }
 
 /// Serves a connection to its end.
@@ -42,8 +44,8 @@ pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream, mut admitted:
     let (read, write) = socket.into_split();
     let (out, lines) = mpsc::channel(QUEUE);
     let closed = CancellationToken::new();
-    let streams = Mutex::default();
-    let connection = Arc::new(Connection { daemon, out, streams });
+    let (streams, parts) = (Mutex::default(), Mutex::default());
+    let connection = Arc::new(Connection { daemon, out, streams, parts });
     connection.daemon.table.tasks.spawn(write_lines(write, lines, closed.clone()));
     let mut reader = BufReader::new(read);
     let (mut line, mut strikes) = (Vec::new(), 0);
@@ -73,8 +75,7 @@ pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream, mut admitted:
             }
         }
     }
-    let streams =
-        std::mem::take(&mut *connection.streams.lock().unwrap_or_else(PoisonError::into_inner));
+    let streams = std::mem::take(&mut *connection.streams());
     streams.into_values().for_each(|stream| stream.abort());
 }
 
@@ -154,22 +155,65 @@ impl Connection {
         self.send(answer(id, &Err(RpcError::new(code, why)))).await
     }
 
+    fn streams(&self) -> MutexGuard<'_, HashMap<String, JoinHandle<()>>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Stops streaming a process.
-    pub(super) fn detach(&self, process: &str) {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stream) = streams.remove(process) {
+    ///
+    /// After the future nothing of the stream is queued any more: what is sent next comes after
+    /// every frame of it.
+    pub(super) fn detach(&self, process: &str) -> impl Future<Output = ()> + Send + 'static {
+        let stream = self.streams().remove(process);
+        if let Some(stream) = &stream {
             stream.abort();
         }
+        async move {
+            if let Some(stream) = stream {
+                let _ = stream.await; // it was aborted
+            }
+        }
+    }
+
+    /// Input of a process together with the parts that came before.
+    ///
+    /// `None` while more is to come: an agent gets whole lines or nothing.
+    pub(super) fn joined(
+        &self,
+        process: &str,
+        data: Vec<u8>,
+        (is_first, is_last): (bool, bool),
+    ) -> Result<Option<Vec<u8>>, RpcError> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = parts.remove(process);
+        let mut whole = match (is_first, before) {
+            // What was never finished is over.
+            (true, _) => Vec::new(),
+            (false, Some(before)) => before,
+            (false, None) => {
+                return Err(RpcError::new(code::INVALID_PARAMS, "the parts before are missing"));
+            }
+        };
+        if whole.len() + data.len() > LONGEST_INPUT {
+            return Err(RpcError::new(code::INVALID_PARAMS, "the input is too long"));
+        }
+        whole.extend_from_slice(&data);
+        if is_last {
+            return Ok(Some(whole));
+        }
+        parts.insert(process.to_owned(), whole);
+        Ok(None)
     }
 
     /// Streams the frames of a process after `from`.
     /// First what is kept, then the answer to `reattach`, then what comes. Nothing is lost in
     /// between, because all of it is read from the same ring, at the pace of the reader.
     fn stream(self: &Arc<Self>, process: &str, from: u64, reattach: Option<Value>) {
-        self.detach(process);
+        let before = self.detach(process);
         let Some(process) = self.daemon.table.get(process) else { return };
         let (id, this) = (process.id.clone(), Arc::clone(self));
         let work = async move {
+            before.await;
             let mut news = process.news();
             let (first, last) = process.range();
             let mut cursor = from.min(last);
@@ -191,14 +235,20 @@ impl Connection {
                         "fromSeq": cursor + 1, "toSeq": first - 1 });
                     this.send(format!("{lag}\n")).await;
                 }
-                if !this.replay(&process, &mut cursor, last).await || news.changed().await.is_err()
-                {
+                if !this.replay(&process, &mut cursor, last).await {
+                    return;
+                }
+                // Nothing follows the end: whoever streams an ended process keeps its frames.
+                let is_over = process.end().is_some() && cursor >= process.range().1;
+                if is_over || news.changed().await.is_err() {
                     return;
                 }
             }
         };
-        let handle = self.daemon.table.tasks.spawn(work).abort_handle();
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(id, handle);
+        let stream = self.daemon.table.tasks.spawn(work);
+        let mut streams = self.streams();
+        streams.retain(|_, stream| !stream.is_finished());
+        streams.insert(id, stream);
     }
 
     async fn replay(

@@ -63,7 +63,7 @@ pub(super) fn call(connection: &Arc<Connection>, method: &str, params: &Value) -
             "version": env!("CARGO_PKG_VERSION"),
             "protocol": PROTOCOL,
             "methods": METHODS,
-            "features": ["lag", "orphans"],
+            "features": ["lag", "orphans", "parts"],
             "pid": daemon.identity.pid.get(),
             "start_ticks": daemon.identity.start_ticks,
             "boot_id": daemon.identity.boot_id.as_str(),
@@ -106,10 +106,16 @@ pub(super) fn call(connection: &Arc<Connection>, method: &str, params: &Value) -
                 Outcome::Now(Ok(serde_json::to_value(unknown).unwrap_or_default()))
             }
         },
-        "process.detach" => Outcome::Now(text(params, "id").map(|id| {
-            connection.detach(id);
-            json!({ "success": true })
-        })),
+        "process.detach" => match text(params, "id") {
+            Err(error) => Outcome::Now(Err(error)),
+            Ok(id) => {
+                let detached = connection.detach(id);
+                Outcome::Later(Box::pin(async move {
+                    detached.await;
+                    Ok(json!({ "success": true }))
+                }))
+            }
+        },
         "process.forget" => Outcome::Now(
             text(params, "id").and_then(|id| table.forget(id)).map(|()| json!({ "success": true })),
         ),
@@ -158,17 +164,17 @@ fn order(params: &Value) -> Result<Order> {
 }
 
 fn stdin(connection: &Connection, params: &Value) -> Result<Value> {
-    let process = connection
-        .daemon
-        .table
-        .get(text(params, "id")?)
-        .ok_or_else(|| invalid("Process not found"))?;
+    let id = text(params, "id")?;
+    let process = connection.daemon.table.get(id).ok_or_else(|| invalid("Process not found"))?;
     let data = match params.get("data").and_then(Value::as_str) {
         None => Vec::new(),
         Some(data) => STANDARD.decode(data).map_err(|_| invalid("`data` is no base64"))?,
     };
-    let eof = params.get("eof").and_then(Value::as_bool).unwrap_or(false);
-    let queued = process.input(data, eof)?;
+    let is = |name: &str| params.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let Some(data) = connection.joined(id, data, (!is("continued"), !is("more")))? else {
+        return Ok(json!({ "success": true, "queued": 0 }));
+    };
+    let queued = process.input(data, is("eof"))?;
     Ok(json!({ "success": true, "queued": queued }))
 }
 

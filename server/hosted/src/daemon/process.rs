@@ -183,7 +183,7 @@ impl Process {
         let full = || RpcError::new(code::STDIN_FULL, "too much input waits for the process");
         let size = data.len();
         let before = self.queued.fetch_add(size, Ordering::AcqRel);
-        if before + size > STDIN_QUEUE || self.input.capacity() < 2 {
+        if (before > 0 && before + size > STDIN_QUEUE) || self.input.capacity() < 2 {
             self.queued.fetch_sub(size, Ordering::AcqRel);
             return Err(full());
         }

@@ -95,7 +95,14 @@ impl Table {
             return Err(RpcError::new(code::ALREADY_LIVE, message));
         }
         if processes.len() >= MOST {
-            return Err(RpcError::new(code::CAPACITY, format!("there are {MOST} processes")));
+            // What has ended makes room, the oldest first.
+            let ended = processes.values().filter_map(|one| Some((one.end()?.at, one.id.clone())));
+            if let Some((_, oldest)) = ended.min() {
+                processes.remove(&oldest);
+            }
+        }
+        if processes.len() >= MOST {
+            return Err(RpcError::new(code::CAPACITY, format!("{MOST} processes run")));
         }
         let identify = |pid: u32| {
             let pid = Pid::new(i64::from(pid))?;

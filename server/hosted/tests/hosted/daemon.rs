@@ -266,3 +266,76 @@ async fn h79_a_crowd_without_the_token_keeps_nobody_out() {
     let gone = tokio::io::AsyncReadExt::read(&mut crowd[0], &mut byte).await;
     assert!(matches!(gone, Ok(0) | Err(_)), "{gone:?}");
 }
+
+#[tokio::test]
+async fn hd15_input_in_parts_arrives_whole_or_not_at_all() {
+    let stage = Stage::new();
+    stage.start().await;
+    let client = stage.connect().await;
+    let mut frames = client.subscribe(ID);
+    client.call("process.spawn", stage.order(ID, "read x; echo got $x")).await.unwrap();
+    let part = |text: &str, continued: bool, more: bool| {
+        let data = STANDARD.encode(text);
+        json!({ "id": ID, "data": data, "continued": continued, "more": more })
+    };
+    // Whoever sent this one went away in the middle of its line.
+    client.call("process.stdin", part("half a li", false, true)).await.unwrap();
+    let lost = stage.connect().await.call("process.stdin", part("ne\n", true, false)).await;
+    assert!(matches!(lost, Err(CallError::Refused(error)) if error.code == code::INVALID_PARAMS));
+    client.call("process.stdin", part("a whole ", false, true)).await.unwrap();
+    client.call("process.stdin", part("line\n", true, false)).await.unwrap();
+    assert_eq!(to_end(&mut frames).await.0, "got a whole line\n");
+}
+
+#[tokio::test]
+async fn after_a_detach_no_frame_of_the_old_stream_comes() {
+    let stage = Stage::new();
+    stage.start().await;
+    let client = stage.connect().await;
+    let mut frames = client.subscribe(ID);
+    let script = "i=0; while :; do echo line $i; i=$((i+1)); done";
+    client.call("process.spawn", stage.order(ID, script)).await.unwrap();
+    let mut seen = 0;
+    for _ in 0..40 {
+        for _ in 0..10 {
+            let frame = frames.recv().await.unwrap();
+            assert_eq!(frame.seq, seen + 1);
+            seen = frame.seq;
+        }
+        let detached = client.call("process.detach", json!({ "id": ID }));
+        // Whoever does not read holds up the connection, and with it the answer.
+        let drained = async { while frames.recv().await.is_some() {} };
+        tokio::select! {
+            answer = detached => drop(answer.unwrap()),
+            () = drained => unreachable!("the subscription stays"),
+        }
+        frames = client.subscribe(ID);
+        let again = json!({ "id": ID, "fromSeq": seen });
+        let attached = client.call("process.reattach", again);
+        let first = tokio::select! {
+            frame = frames.recv() => frame.unwrap(),
+            _ = attached => frames.recv().await.unwrap(),
+        };
+        assert_eq!(first.seq, seen + 1, "the first frame is the one that is missed");
+        seen = first.seq;
+    }
+}
+
+#[tokio::test]
+async fn ended_processes_make_room_for_new_ones() {
+    let stage = Stage::new();
+    stage.start().await;
+    let client = stage.connect().await;
+    let id = |n: u32| format!("{n:032x}");
+    for n in 0..300 {
+        let mut frames = client.subscribe(&id(n));
+        client.call("process.spawn", stage.order(&id(n), "exit 0")).await.unwrap();
+        to_end(&mut frames).await;
+    }
+    let listed = client.call("process.list", json!({})).await.unwrap();
+    assert!(listed["processes"].as_array().unwrap().len() <= 256);
+    let oldest = json!({ "id": id(0), "fromSeq": 0 });
+    let oldest: Reattached =
+        serde_json::from_value(client.call("process.reattach", oldest).await.unwrap()).unwrap();
+    assert!(!oldest.found);
+}
