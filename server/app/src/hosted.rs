@@ -8,6 +8,7 @@
 //! process by. After a death in between, the daemon's list says what came of it.
 
 mod approvals;
+mod family;
 mod import;
 mod launch;
 mod lifecycle;
@@ -134,7 +135,7 @@ impl HostedParts {
         }
     }
 
-    /// Writes whole lines to an agent, in one go.
+    /// Writes whole lines to an agent, in one go: the agent gets all of it or nothing.
     pub(crate) async fn write(
         &self,
         client: &Client,
@@ -142,8 +143,10 @@ impl HostedParts {
         lines: &[u8],
     ) -> Result<(), AppError> {
         let _turn = self.writing.lock().await;
-        for chunk in lines.chunks(STDIN_CHUNK) {
-            let params = json!({ "id": process, "data": STANDARD.encode(chunk) });
+        let count = lines.len().div_ceil(STDIN_CHUNK);
+        for (at, chunk) in lines.chunks(STDIN_CHUNK).enumerate() {
+            let params = json!({ "id": process, "data": STANDARD.encode(chunk),
+                "continued": at > 0, "more": at + 1 < count });
             client.call("process.stdin", params).await.map_err(link::failed)?;
         }
         Ok(())
@@ -255,7 +258,9 @@ impl HostedSessions {
             ));
         }
         let client = self.parts.link.client().await?;
-        self.parts.write(&client, &session.process_id, message_line(text).as_bytes()).await
+        let (parts, line) = (Arc::clone(&self.parts), message_line(text));
+        let sent = async move { parts.write(&client, &session.process_id, line.as_bytes()).await };
+        self.parts.tasks.complete(sent).await
     }
 
     /// Begins to watch the events of a session.

@@ -1,7 +1,7 @@
 //! Questions that come through the agent's hook: statements on `bridge_prompts`.
 
 use crate::error::StoreError;
-use crate::hosted::{Decision, Parked, PromptRow, rules_text};
+use crate::hosted::{Decision, PromptRow, rules_text};
 use crate::store::Store;
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, SessionRef};
@@ -10,7 +10,6 @@ const PARK: &str = "INSERT INTO bridge_prompts (request_id, instance_id, project
      tool, summary, truncated, since, expires_at, session_rules) \
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
      ON CONFLICT (request_id) DO NOTHING";
-const KNOWN: &str = "SELECT decision FROM bridge_prompts WHERE request_id = ?";
 /// Once: whoever comes second changes nothing.
 const DECIDE: &str = "UPDATE bridge_prompts SET decision = ?1, message = ?2, actor = ?3, \
      answered_at = ?4, for_session = ?6 WHERE request_id = ?5 AND decision IS NULL";
@@ -37,8 +36,7 @@ const PRUNE: &str = "DELETE FROM bridge_prompts WHERE decision IS NOT NULL AND a
      (SELECT answered_at FROM bridge_prompts WHERE decision IS NOT NULL \
      ORDER BY answered_at DESC LIMIT 1 OFFSET 1000)";
 
-pub(crate) const STATEMENTS: &[&str] =
-    &[PARK, KNOWN, DECIDE, CANCEL, DELIVERED, OPEN, ANSWERED, PRUNE];
+pub(crate) const STATEMENTS: &[&str] = &[PARK, DECIDE, CANCEL, DELIVERED, OPEN, ANSWERED, PRUNE];
 
 /// A question of a session to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +90,7 @@ impl PromptEnd {
 
 impl Store {
     /// Records a question; a name that is known replaces nothing.
-    /// Tells whether it is new, and its decision, if there is one already.
+    /// Tells whether it is new.
     ///
     /// # Errors
     /// Nothing was written.
@@ -100,7 +98,7 @@ impl Store {
         &self,
         prompt: &NewBridgePrompt<'_>,
         now: Timestamp,
-    ) -> Result<Parked, StoreError> {
+    ) -> Result<bool, StoreError> {
         let parked = async {
             let mut transaction = self.begin().await?;
             sqlx::query(PRUNE).execute(&mut *transaction).await?;
@@ -117,10 +115,8 @@ impl Store {
                 .bind(rules_text(prompt.session_rules))
                 .execute(&mut *transaction)
                 .await?;
-            let known = sqlx::query_scalar(KNOWN).bind(prompt.request_id);
-            let decision = known.fetch_one(&mut *transaction).await?;
             transaction.commit().await?;
-            Ok(Parked { is_new: done.rows_affected() == 1, decision })
+            Ok(done.rows_affected() == 1)
         };
         self.noted(parked.await)
     }

@@ -62,7 +62,8 @@ const ANSWERED: &str = "SELECT p.instance_id, p.process_id, p.request_id, s.proj
      p.delivered_at, p.session_rules, p.for_session FROM hosted_prompts AS p \
      JOIN hosted_sessions AS s ON s.instance_id = p.instance_id \
      WHERE p.decision IS NOT NULL ORDER BY p.answered_at DESC, p.request_id LIMIT 200";
-const KNOWN: &str = "SELECT decision FROM hosted_prompts WHERE process_id = ? AND request_id = ?";
+const KNOWN: &str = "SELECT decision, delivered_at IS NOT NULL OR decision IN ('cancelled', \
+     'interrupted') FROM hosted_prompts WHERE process_id = ? AND request_id = ?";
 
 pub(crate) const STATEMENTS: &[&str] = &[
     LIST, INSERT, SAVE, DELETE, INTERRUPT, PARK, DECIDE, WITHDRAW, DELIVERED, OPEN, ANSWERED, KNOWN,
@@ -153,6 +154,8 @@ pub struct Parked {
     pub is_new: bool,
     /// Its decision, if there is one already.
     pub decision: Option<String>,
+    /// Whether nothing of it is left to do: its agent was told, or waits no more.
+    pub is_over: bool,
 }
 
 /// An answer of a person.
@@ -423,10 +426,13 @@ impl Store {
                 .bind(rules_text(prompt.session_rules))
                 .execute(&mut *transaction)
                 .await?;
-            let known = sqlx::query_scalar(KNOWN).bind(prompt.process_id).bind(prompt.request_id);
-            let decision = known.fetch_one(&mut *transaction).await?;
+            let known = sqlx::query_as(KNOWN).bind(prompt.process_id).bind(prompt.request_id);
+            let (decision, is_over): (Option<String>, Option<bool>) =
+                known.fetch_one(&mut *transaction).await?;
             transaction.commit().await?;
-            Ok(Parked { is_new: done.rows_affected() == 1, decision })
+            let is_new = done.rows_affected() == 1;
+            // Nothing is compared with a decision that is not there.
+            Ok(Parked { is_new, decision, is_over: is_over.unwrap_or(false) })
         };
         self.noted(parked.await)
     }

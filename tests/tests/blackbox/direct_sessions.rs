@@ -338,6 +338,55 @@ async fn h98_a_stop_interrupted_after_its_intent_is_finished_and_never_a_crash()
     assert_eq!(after.exit_reason.unwrap().to_string(), "operator_stop");
 }
 
+/// H104: what the agent started ends with it, also what ignores signals or left its group.
+#[tokio::test]
+async fn h104_a_stop_ends_everything_that_the_agent_started() {
+    for mode in ["ignore_signals", "new_session", "unmarked"] {
+        let world = enabled();
+        let knobs = json!({ "children": 2, "child_mode": mode, "child_life_ms": 600_000,
+            "hosted": { "uuid": "22222222-2222-4333-8444-555555555555" } });
+        world.set_knobs("app", knobs);
+        let server = world.serve().await;
+        let one = launch(&server).await;
+        let is_child =
+            |process: &Process| process.argv.iter().any(|word| word.contains("bystander"));
+        let left = || world.processes().into_iter().filter(is_child).count();
+        within("the children", async {
+            while left() < 2 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        server.client.delete(&format!("/api/instances/{}", one.instance_id)).await.expect(200);
+        assert_eq!(left(), 0, "{mode}");
+    }
+}
+
+/// What was answered before a restart of the service is shown as answered, also at the end.
+#[tokio::test]
+async fn an_answer_of_before_a_restart_stays_an_answer() {
+    let world = enabled();
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let one = launch(&server).await;
+    let id = one.instance_id.as_str();
+    say(&server, id, "use a tool").await;
+    let question = asked(&mut events, id).await;
+    let path = answer_path(id, &question.request_id);
+    server.client.post_json(&path, &json!({ "decision": "allow" })).await.expect(202);
+    frames_until(&server, id, is_result).await;
+    server.kill().await;
+
+    let server = world.serve().await;
+    frames_until(&server, id, is_result).await;
+    server.client.delete(&format!("/api/instances/{id}")).await.expect(200);
+    let frames = frames_until(&server, id, |frame| frame["type"] == "exit").await;
+    let ends: Vec<&Value> =
+        frames.iter().filter(|frame| frame["type"] == "control_resolved").collect();
+    assert_eq!(ends.len(), 1, "{frames:?}");
+    assert_eq!(ends[0]["behavior"], "allow", "{frames:?}");
+}
+
 /// F20: what is refused leaves nothing trusted, here as at every other launch.
 #[tokio::test]
 async fn f20_a_refused_direct_session_leaves_the_agents_file_as_it_was() {

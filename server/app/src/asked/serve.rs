@@ -21,7 +21,7 @@ use svc_shared::Timestamp;
 use svc_shared::api::approvals::ApprovalRequest;
 use svc_shared::events::Event;
 use svc_shared::ids::InstanceId;
-use svc_store::{NewBridgePrompt, PromptEnd, PromptRow};
+use svc_store::{NewBridgePrompt, PromptEnd, PromptRow, StoreError};
 use svc_watch::{Pace, Subscription};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::UnixStream;
@@ -32,6 +32,8 @@ use tokio::time::timeout;
 const LONGEST: u64 = 2 * 1024 * 1024;
 /// How long a hook may take to say its question, and to take its answer.
 const SAID: Duration = Duration::from_secs(5);
+/// Between two tries to record what became of a question.
+const PAUSE: Duration = Duration::from_secs(5);
 
 type Heard = Lines<BufReader<tokio::io::Take<OwnedReadHalf>>>;
 
@@ -115,7 +117,8 @@ impl Asked {
                 // The hook says that it has read the answer.
                 let has_arrived = told.is_ok()
                     && matches!(timeout(SAID, heard.next_line()).await, Ok(Ok(Some(_))));
-                store.bridge_prompt_delivered(&id, has_arrived, clock.now()).await?;
+                let record = || store.bridge_prompt_delivered(&id, has_arrived, clock.now());
+                self.recorded(record).await;
                 if !has_arrived {
                     tracing::warn!(
                         "a session of `{}` stopped waiting before its answer arrived",
@@ -125,14 +128,45 @@ impl Asked {
             }
             End::Gone => tell(&mut write, &Answered::none()).await?,
             End::Withdraw(why) => {
-                store.cancel_bridge_prompt(&id, why, clock.now()).await?;
                 // A hook that is gone hears nothing.
                 let _ = tell(&mut write, &Answered::none()).await;
+                self.withdraw(&id, why).await;
             }
             End::Shutdown => return Ok(()),
         }
         drop(connected);
         self.refresh().await
+    }
+
+    /// Takes back a question whose hook has been sent away.
+    async fn withdraw(&self, id: &str, why: PromptEnd) {
+        let (store, clock) = (&self.parts.registry.store, &self.parts.clock);
+        let is_withdrawn = self.recorded(|| store.cancel_bridge_prompt(id, why, clock.now())).await;
+        if is_withdrawn == Some(false) {
+            // It was answered a moment before, and nobody was there to hear the answer.
+            self.recorded(|| store.bridge_prompt_delivered(id, false, clock.now())).await;
+        }
+    }
+
+    /// Records what became of a question, as soon as it can be.
+    ///
+    /// Nobody else does it while the service runs: the question would be shown for ever. `None`
+    /// when the service ends before.
+    async fn recorded<F>(&self, record: impl Fn() -> F) -> Option<bool>
+    where
+        F: Future<Output = Result<bool, StoreError>>,
+    {
+        loop {
+            match record().await {
+                Ok(is_done) => return Some(is_done),
+                Err(error) => tracing::warn!(error = %error, "the end of a question is not \
+                    recorded yet, and is tried again"),
+            }
+            tokio::select! {
+                () = self.parts.tasks.shutdown().cancelled() => return None,
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
     }
 
     /// One hook at a time waits for a question.
@@ -181,9 +215,9 @@ impl Asked {
             expires_at: now.plus(Duration::from_secs(PATIENCE)),
             session_rules: offered.words(),
         };
-        let parked = self.parts.registry.store.park_bridge_prompt(&new, now).await?;
+        let is_new = self.parts.registry.store.park_bridge_prompt(&new, now).await?;
         self.refresh().await?;
-        if parked.is_new {
+        if is_new {
             let process = asker.bridge.as_ref().map(ToString::to_string).unwrap_or_default();
             let (bridge, id) = (asker.bridge.clone(), id.to_owned());
             let event = Event::permission_needed(bridge, process, "can_use_tool", id);

@@ -252,6 +252,8 @@ impl HostedSessions {
         }
         crate::failpoint::hit("hosted.after_record").await;
         let session = parts.start(&client, &session).await?;
+        // Nobody asks for the frames of the process before; an ended one is dropped in time anyway.
+        let _ = client.call("process.forget", json!({ "id": current.process_id })).await;
         let outcome =
             Outcome { created: true, reason: None, reason_code: None, warnings: Vec::new() };
         Ok(SpawnResult { instance: parts.record(&session), outcome })

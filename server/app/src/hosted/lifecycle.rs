@@ -35,13 +35,19 @@ impl HostedParts {
         self: &Arc<Self>,
         session: &HostedSession,
     ) -> Result<HostedSession, AppError> {
+        // Who dropped every mark can only be told by its parent, and only while that lives.
+        let below = self.below(session).await;
         let failed = match self.stop_by_daemon(session).await {
-            Ok(session) => return Ok(session),
+            Ok(stopped) => {
+                self.end_leftovers(session, below).await;
+                return Ok(stopped);
+            }
             Err(error) => error,
         };
         if !self.end_directly(session).await? {
             return Err(failed);
         }
+        self.end_leftovers(session, below).await;
         let fact = Fact::Exited { code: None, signal: None, detail: None };
         match self.rows.observe(&session.id, &session.process_id, fact).await? {
             Changed::Now(session) => Ok(*session),
@@ -125,7 +131,7 @@ impl HostedParts {
     /// Whether this process is the agent of a session, by what it carries (H102).
     ///
     /// A record can name a stranger's true pid, start and boot. Blocks for one look.
-    fn is_agent_of(&self, session: &HostedSession, agent: &ProcessIdentity) -> bool {
+    pub(super) fn is_agent_of(&self, session: &HostedSession, agent: &ProcessIdentity) -> bool {
         self.host.launch_of(agent).is_some_and(|carried| carried.as_str() == session.process_id)
     }
 
@@ -140,6 +146,7 @@ impl HostedParts {
                 format!("the agent of Direct Session {} is left alone: {why}", session.id.short()),
             ))
         };
+        let mut below = Vec::new();
         if let Some(agent) = session.agent.clone() {
             let (this, of, one) = (Arc::clone(self), session.clone(), agent.clone());
             let (verdict, is_agent) =
@@ -154,6 +161,7 @@ impl HostedParts {
                     );
                 }
                 Verdict::Same => {
+                    below = self.below(session).await;
                     for signal in [Signal::Interrupt, Signal::Kill] {
                         let _ = self.host.signal(&agent, signal, Target::Group);
                         let gone = self.host.exited(&agent);
@@ -167,6 +175,7 @@ impl HostedParts {
                 }
             }
         }
+        self.end_leftovers(session, below).await;
         match self.rows.observe(&session.id, &session.process_id, Fact::OrphanGone).await? {
             Changed::Now(session) => Ok(*session),
             Changed::Late | Changed::Refused(_) => Err(unknown(&session.id)),

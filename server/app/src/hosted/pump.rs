@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use svc_domain::activity::of_frame;
 use svc_domain::hosted::frame::{self, Lines, Output};
 use svc_domain::hosted::prompt::{self, Answer, Treatment};
@@ -31,6 +32,8 @@ use tokio::sync::Notify;
 const LAST_WORDS: usize = 20;
 /// Most characters of them.
 const LONGEST_DETAIL: usize = 2000;
+/// Between two tries to follow a process.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a pump shares with whoever answers.
 #[derive(Default)]
@@ -83,6 +86,18 @@ pub(super) struct Pump {
     err: Lines,
     last_words: VecDeque<String>,
     is_named: bool,
+    /// What was read and is not done yet; the first one is done next.
+    steps: VecDeque<Step>,
+}
+
+/// What a frame leads to. A step that fails is done again: nothing read is lost.
+enum Step {
+    /// A line of standard output.
+    Line(String),
+    /// A line of standard error.
+    Complaint(String),
+    /// The end.
+    Exit(StreamFrame),
 }
 
 /// Why following a connection ended.
@@ -109,6 +124,7 @@ impl Pump {
             err: Lines::default(),
             last_words: VecDeque::new(),
             is_named: false,
+            steps: VecDeque::new(),
         }
     }
 
@@ -134,8 +150,10 @@ impl Pump {
                     Err(error) => {
                         tracing::warn!(bridge.id = %self.id, "a Direct Session is not followed: \
                             {error}; it is tried again");
-                        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-                        continue;
+                        tokio::select! {
+                            () = tokio::time::sleep(PAUSE) => continue,
+                            () = shutdown.cancelled() => return,
+                        }
                     }
                 }
             }
@@ -148,6 +166,14 @@ impl Pump {
     }
 
     async fn follow(&mut self, client: &Arc<Client>) -> Result<Followed, AppError> {
+        if self.take_steps().await? {
+            return Ok(Followed::Over);
+        }
+        // Frames that are on their way come before this answer, and nobody hears them: what is
+        // read below begins with the frame that is missed.
+        if let Err(error) = client.call("process.detach", json!({ "id": self.process })).await {
+            return lost(client, &error);
+        }
         let mut frames = client.subscribe(&self.process);
         let params = json!({ "id": self.process, "fromSeq": self.cursor });
         let asking = client.call("process.reattach", params);
@@ -156,10 +182,14 @@ impl Pump {
         loop {
             tokio::select! {
                 answer = &mut asking, if !is_attached => {
-                    let Ok(answer) = answer else { return Ok(Followed::Lost) };
+                    let answer = match answer {
+                        Ok(answer) => answer,
+                        Err(error) => return lost(client, &error),
+                    };
                     is_attached = true;
-                    let Ok(answer) = serde_json::from_value::<Reattached>(answer) else {
-                        return Ok(Followed::Lost);
+                    let answer: Reattached = match serde_json::from_value(answer) {
+                        Ok(answer) => answer,
+                        Err(error) => return lost(client, &error),
                     };
                     if !answer.found {
                         return self.not_found(client).await;
@@ -167,7 +197,9 @@ impl Pump {
                     self.attached(client).await?;
                 }
                 frame = frames.recv() => {
-                    let Some(frame) = frame else { return Ok(Followed::Lost) };
+                    let Some(frame) = frame else {
+                        return lost(client, &"somebody else reads its frames");
+                    };
                     if frame.seq <= self.cursor {
                         continue;
                     }
@@ -181,8 +213,8 @@ impl Pump {
                         self.out = Lines::default();
                         self.err = Lines::default();
                     }
-                    self.cursor = frame.seq;
-                    if self.take(frame).await? {
+                    self.read(frame);
+                    if self.take_steps().await? {
                         return Ok(Followed::Over);
                     }
                 }
@@ -249,7 +281,7 @@ impl Pump {
         let params = json!({ "id": self.process, "fromSeq": 0 });
         let answer = client.call("process.reattach", params).await;
         match answer.ok().and_then(|answer| serde_json::from_value::<Reattached>(answer).ok()) {
-            None => return Ok(Followed::Lost),
+            None => return lost(client, &"what it said is not understood"),
             Some(answer) if answer.found => return Ok(Followed::Again),
             Some(_) => {}
         }
@@ -267,30 +299,44 @@ impl Pump {
         Ok(Followed::Over)
     }
 
-    /// Takes one frame; `true` after the last one.
-    async fn take(&mut self, frame: StreamFrame) -> Result<bool, AppError> {
+    /// Reads a frame: what it leads to is to be done.
+    fn read(&mut self, frame: StreamFrame) {
+        self.cursor = frame.seq;
         let data = frame.data.as_deref().unwrap_or_default();
         // What is no base64 is skipped, and the stream goes on.
         let data = STANDARD.decode(data).unwrap_or_default();
         match frame.stream {
             StreamName::Stdout => {
-                for line in self.out.feed(&data) {
-                    self.line(&line).await?;
-                }
+                self.steps.extend(self.out.feed(&data).into_iter().map(Step::Line));
             }
             StreamName::Stderr => {
-                for line in self.err.feed(&data) {
-                    self.complaint(&line);
-                }
+                self.steps.extend(self.err.feed(&data).into_iter().map(Step::Complaint));
             }
             StreamName::Exit => {
-                if let Some(line) = self.out.finish() {
-                    self.line(&line).await?;
+                self.steps.extend(self.out.finish().map(Step::Line));
+                self.steps.extend(self.err.finish().map(Step::Complaint));
+                self.steps.push_back(Step::Exit(frame));
+            }
+        }
+    }
+
+    /// Does what is to be done; `true` after the end.
+    async fn take_steps(&mut self) -> Result<bool, AppError> {
+        while let Some(step) = self.steps.pop_front() {
+            let done = match &step {
+                Step::Line(line) => self.line(line).await,
+                Step::Complaint(line) => {
+                    self.complaint(line);
+                    Ok(())
                 }
-                if let Some(line) = self.err.finish() {
-                    self.complaint(&line);
-                }
-                self.exited(&frame).await?;
+                Step::Exit(frame) => self.exited(frame).await,
+            };
+            let is_last = matches!(step, Step::Exit(_));
+            if let Err(error) = done {
+                self.steps.push_front(step);
+                return Err(error);
+            }
+            if is_last {
                 return Ok(true);
             }
         }
@@ -344,7 +390,7 @@ impl Pump {
                 let is_open =
                     self.parts.rows.store.withdraw_prompt(&self.process, &id, now).await?;
                 if self.shared.inputs().remove(&id).is_some() && is_open {
-                    self.parts.rows.refresh().await?;
+                    self.show_questions().await;
                     self.shared.resolved(&self.ring, &id, "cancelled");
                 }
             }
@@ -391,9 +437,10 @@ impl Pump {
         let suggestions = request.get("permission_suggestions").unwrap_or(&Value::Null);
         let offered = SessionRules::offered(suggestions);
         let shown = self.redacted(request);
-        self.ring.push(json!({ "type": "control_request", "request_id": id,
-            "subtype": subtype, "request": shown }));
+        let event = json!({ "type": "control_request", "request_id": id, "subtype": subtype,
+            "request": shown });
         if !is_current {
+            self.ring.push(event);
             return Ok(());
         }
         let new = NewPrompt {
@@ -408,12 +455,19 @@ impl Pump {
         };
         let now = self.parts.rows.clock.now();
         let parked = self.parts.rows.store.park_prompt(&new, now).await?;
+        // After the last failure: a step that is done again shows nothing twice.
+        self.ring.push(event);
+        if parked.is_over {
+            // Read again after a restart of the service.
+            self.shared.resolved(&self.ring, &id, parked.decision.as_deref().unwrap_or_default());
+            return Ok(());
+        }
         // A name that waits already replaces nothing.
         self.shared
             .inputs()
             .entry(id.clone())
             .or_insert(Wanted { input, offered: offered.clone() });
-        self.parts.rows.refresh().await?;
+        self.show_questions().await;
         match parked.decision {
             None => {
                 // The daemon tells it again after a restart of the service.
@@ -431,6 +485,16 @@ impl Pump {
             Some(_) => self.shared.answered.notify_one(),
         }
         Ok(())
+    }
+
+    /// Shows what was just recorded.
+    ///
+    /// A failure loses nothing: the rows are read again at the next change.
+    async fn show_questions(&self) {
+        if let Err(error) = self.parts.rows.refresh().await {
+            tracing::warn!("the rows of Direct Sessions cannot be read: {error}");
+            self.parts.wake.notify_one();
+        }
     }
 
     /// Sends a line without waiting: whoever waits for an answer must go on reading.
@@ -491,6 +555,14 @@ impl HostedParts {
             shared.inputs().remove(&row.request_id);
         }
         self.rows.refresh().await
+    }
+}
+
+/// Why a process is not followed any more: only a connection that is gone is waited for.
+fn lost(client: &Client, why: &dyn std::fmt::Display) -> Result<Followed, AppError> {
+    match client.closed().is_cancelled() {
+        true => Ok(Followed::Lost),
+        false => Err(AppError::busy(format!("the daemon did not answer: {why}"))),
     }
 }
 
