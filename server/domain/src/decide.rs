@@ -12,6 +12,8 @@ use svc_shared::status::{AfterReboot, OnLimit, Origin, QuarantineCode, RestartPo
 pub enum Command {
     /// End it.
     Stop,
+    /// End it, to start it again at once: its remote link is lost.
+    StopToHeal,
     /// Start the next generation.
     Resume {
         /// The new generation's launch.
@@ -93,6 +95,10 @@ pub fn decide(bridge: &Bridge, command: Command, now: Timestamp) -> Result<Step,
             bridge.doubt().map_or(Ok(()), |code| Err(Refusal::Held(code)))?;
             Ok(stop(bridge))
         }
+        Command::StopToHeal => {
+            bridge.doubt().map_or(Ok(()), |code| Err(Refusal::Held(code)))?;
+            Ok(stop_to_heal(bridge, now))
+        }
         Command::Resume { launch, deadline } => {
             held(bridge)?;
             resume(bridge, launch, deadline, now)
@@ -170,10 +176,25 @@ fn stop(bridge: &Bridge) -> Step {
             becomes(Bridge { restarts, reboot, notice: None, ..bridge.clone() })
         }
         State::Ended(_) => Step::Unchanged,
+        State::Live(live) => {
+            let state = State::Live(Live { stage: live.stage, stop_requested: true });
+            // Whoever stops it does not want it to be started again after this end.
+            let restarts = Restarts { next_at: None, ..bridge.restarts.clone() };
+            changed(bridge, Bridge { state, restarts, ..bridge.clone() })
+        }
+    }
+}
+
+/// Records with the intent to stop that a start is to follow: it survives the service.
+fn stop_to_heal(bridge: &Bridge, now: Timestamp) -> Step {
+    match &bridge.state {
+        State::Ended(_) => Step::Unchanged,
+        // Somebody stops it already, and that counts more.
         State::Live(live) if live.stop_requested => Step::Unchanged,
         State::Live(live) => {
             let state = State::Live(Live { stage: live.stage, stop_requested: true });
-            becomes(Bridge { state, ..bridge.clone() })
+            let restarts = Restarts { next_at: Some(now), ..bridge.restarts.clone() };
+            becomes(Bridge { state, restarts, ..bridge.clone() })
         }
     }
 }

@@ -11,6 +11,9 @@ use svc_shared::status::{AfterReboot, ExitReason, RestartPolicy};
 /// Restarts that a reboot causes begin spread over this time.
 pub const REBOOT_SPREAD: Duration = Duration::from_secs(10);
 
+/// Whoever stopped a bridge to heal it starts it within this time, or the supervisor does.
+pub const HEALED_WITHIN: Duration = Duration::from_secs(10);
+
 /// Most bridges that are started again at the same time.
 pub const AT_ONCE: usize = 2;
 
@@ -25,6 +28,8 @@ pub struct Restarts {
     /// Restarts in a row; 0 after a stable run or a deliberate start.
     pub attempt: u32,
     /// When the next restart begins; `None` when none is due.
+    ///
+    /// In a live row: it is stopped to be started again.
     pub next_at: Option<Timestamp>,
     /// Since when too many crashes have ended the automatic restarts.
     pub quarantined_at: Option<Timestamp>,
@@ -110,7 +115,10 @@ impl Rules {
     /// The longest wait that these rules or a reboot can ask for.
     fn longest_wait(&self) -> Duration {
         let longest = self.longest.as_secs_f64() * (1.0 + self.jitter);
-        Duration::try_from_secs_f64(longest).unwrap_or(self.longest).max(REBOOT_SPREAD)
+        Duration::try_from_secs_f64(longest)
+            .unwrap_or(self.longest)
+            .max(REBOOT_SPREAD)
+            .max(HEALED_WITHIN)
     }
 }
 
@@ -167,6 +175,9 @@ pub fn follow(
     }
     let restarts = match meaning(&next, live, ended, rules) {
         Meaning::Over => next.restarts.cleared(),
+        Meaning::ToBeHealed => {
+            Restarts { next_at: Some(now.plus(HEALED_WITHIN)), ..next.restarts.clone() }
+        }
         Meaning::Rebooted(true) => Restarts {
             next_at: Some(now.plus(REBOOT_SPREAD.mul_f64(chance.0))),
             ..next.restarts.clone()
@@ -191,6 +202,8 @@ pub fn follow(
 enum Meaning {
     /// Nobody expects the bridge to go on.
     Over,
+    /// It was stopped to be started again.
+    ToBeHealed,
     /// It ended with its machine; whether it is started again by itself.
     Rebooted(bool),
     /// The agent is logged out.
@@ -205,7 +218,10 @@ enum Meaning {
 
 fn meaning(next: &Bridge, live: &Live, ended: &Ended, rules: &Rules) -> Meaning {
     if live.stop_requested {
-        return Meaning::Over;
+        return match next.restarts.next_at {
+            Some(_) => Meaning::ToBeHealed,
+            None => Meaning::Over,
+        };
     }
     let policy = policy(next, rules);
     let is_automatic = next.restarts.attempt > 0 && live.stage != Stage::Ready;

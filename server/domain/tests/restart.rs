@@ -10,8 +10,8 @@ use svc_domain::effect::Step;
 use svc_domain::identity::{Pid, ProcessIdentity};
 use svc_domain::observe::{Cause, Fact, observe};
 use svc_domain::restart::{
-    Chance, Due, Reboot, Restarts, Rules, due, follow, is_restore_candidate, is_starting, policy,
-    postponed,
+    Chance, Due, HEALED_WITHIN, Reboot, Restarts, Rules, due, follow, is_restore_candidate,
+    is_starting, policy, postponed,
 };
 use svc_shared::Timestamp;
 use svc_shared::status::{AfterReboot, BridgeStatus, ExitReason, Origin, RestartPolicy};
@@ -296,6 +296,21 @@ fn a_deliberate_stop_is_over_however_it_ends() {
         assert_eq!(ended.restarts, Restarts::default());
         assert!(!is_restore_candidate(&ended, &always));
     }
+}
+
+#[test]
+fn a_bridge_that_is_stopped_to_be_healed_is_started_again_unless_somebody_stops_it() {
+    let never = rules(RestartPolicy::Never);
+    let healing = told(&live(Stage::Ready), Command::StopToHeal, at(1)).unwrap();
+    assert!(healing.intentional_stop());
+    assert_eq!(due(&healing, &never, at(1)), None, "it runs still");
+    for fact in [exit(Some(1)), exit(None), Fact::HostRestarted] {
+        let ended = seen(&healing, fact, &never, at(2));
+        assert_eq!(due(&ended, &never, at(2)), Some((HEALED_WITHIN, Due::Restart)));
+    }
+    let stopped = told(&healing, Command::Stop, at(2)).unwrap();
+    assert_eq!(told(&stopped, Command::StopToHeal, at(2)).unwrap(), stopped);
+    assert_eq!(seen(&stopped, exit(Some(0)), &never, at(3)).restarts, Restarts::default());
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! The remote link of a running bridge: what its log says, and nothing else.
 
-use crate::harness::{Events, Receiver, World};
+use crate::crash_consistency::{armed, dies_of};
+use crate::harness::{Events, Receiver, World, service_with_fail_points};
+use reqwest::Method;
 use serde_json::json;
 use std::io::Write as _;
 use std::path::PathBuf;
 use svc_shared::api::instances::Instance;
+use svc_skip::{NO_FAIL_POINTS, skip};
 
 /// The debug file of the project's bridge, and the file with its output.
 fn logs(world: &World) -> (PathBuf, PathBuf) {
@@ -169,6 +172,37 @@ async fn h107_a_bridge_is_restarted_by_hand_only_while_its_link_is_lost() {
     until_link(&mut page, "down").await;
     let healed = world.cli(&["heal", "app", "--json"]).await.ok().json();
     assert_eq!((&healed["instance_id"], &healed["generation"]), (&json!(id), &json!(3)));
+}
+
+/// H112: a bridge that was stopped to be healed is started again, whoever died in between.
+#[tokio::test]
+async fn h112_a_heal_that_dies_between_stop_and_start_is_finished() {
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
+    for point in ["stop.after_intent", "stop.after_record"] {
+        let world = World::with(json!({ "claude": { "heal": "off" } }));
+        world.project("app");
+        let server = armed(&world, &program, point).await;
+        let id = server.client.run("app").await.instance_id.to_string();
+        let mut page = server.events().await;
+        let lost =
+            "[10:20:30] Connection error, retrying in 8s (14s elapsed): connect ECONNREFUSED\n";
+        append(&logs(&world).1, lost);
+        until_link(&mut page, "down").await;
+        dies_of(server, Method::POST, &format!("/api/instances/{id}/heal"), None).await;
+
+        let server = world.serve().await;
+        let mut page = server.events().await;
+        page.until("the next generation", |state| {
+            let row = state.instances.get(&id)?;
+            (row.generation == 2 && row.status.to_string() == "running").then_some(())
+        })
+        .await;
+        // Whoever stops it afterwards means it.
+        server.client.delete(&format!("/api/instances/{id}")).await.expect(200);
+        let after = server.client.instance(&id).await.expect(200).instance();
+        assert_eq!((after.status.to_string(), after.restart.next_at), ("stopped".into(), None));
+        assert_eq!(world.starts("app").len(), 2);
+    }
 }
 
 /// The timeline keeps each loss and its end, also over a restart of the service.

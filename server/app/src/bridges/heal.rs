@@ -51,7 +51,7 @@ impl HealBridge {
             return Err(AppError::new(ErrorCode::InvalidValue, Class::Conflict, why));
         }
         let id = target.id.as_str();
-        self.stop.stop(id).await?;
+        self.stop.stop_to_heal(id).await?;
         self.starter.resume(id, ResumeRequest::default(), wait).await
     }
 }

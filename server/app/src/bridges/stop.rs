@@ -37,11 +37,29 @@ impl StopBridge {
     /// # Errors
     /// The process could not be proven dead, or the row is held; the row says so.
     pub async fn stop(self: &Arc<Self>, reference: &str) -> Result<Instance, AppError> {
-        let (this, reference) = (Arc::clone(self), reference.to_owned());
-        self.requests.tasks.complete(async move { this.stop_now(&reference).await }).await
+        self.stop_by(reference, Command::Stop).await
     }
 
-    async fn stop_now(&self, reference: &str) -> Result<Instance, AppError> {
+    /// Ends a bridge that is to be started again, which the row says from now on.
+    ///
+    /// The caller resumes it. Where that fails, or this process dies before, the supervisor does.
+    ///
+    /// # Errors
+    /// As those of [`Self::stop`].
+    pub async fn stop_to_heal(self: &Arc<Self>, reference: &str) -> Result<Instance, AppError> {
+        self.stop_by(reference, Command::StopToHeal).await
+    }
+
+    async fn stop_by(
+        self: &Arc<Self>,
+        reference: &str,
+        command: Command,
+    ) -> Result<Instance, AppError> {
+        let (this, reference) = (Arc::clone(self), reference.to_owned());
+        self.requests.tasks.complete(async move { this.stop_now(&reference, command).await }).await
+    }
+
+    async fn stop_now(&self, reference: &str, command: Command) -> Result<Instance, AppError> {
         reserve::make_room(&self.terminator.config.state_dir).await;
         let target = self.requests.lookup.bridge(reference, Wanted::Live).await?;
         let is_over = !target.is_live() && target.restarts.next_at.is_none();
@@ -49,20 +67,19 @@ impl StopBridge {
             return self.requests.records.of(&target).await;
         }
         let _lock = self.requests.locks.project(&target.cwd).await?;
-        let bridge =
-            match self.transitions.command(&target.id, Command::Stop, Cap::default()).await? {
-                Changed::Now(known) => known.bridge,
-                Changed::Refused(Refusal::Held(code)) => return Err(held(&target, code)),
-                Changed::Corrupt => {
-                    return Err(crate::bridges::lookup::corrupt(target.id.as_str()));
-                }
-                Changed::Late
-                | Changed::Refused(Refusal::Live | Refusal::NoRelaunch | Refusal::NotDue)
-                | Changed::Occupied
-                | Changed::CapReached => {
-                    return Err(crate::bridges::lookup::unknown_instance(reference));
-                }
-            };
+        let bridge = match self.transitions.command(&target.id, command, Cap::default()).await? {
+            Changed::Now(known) => known.bridge,
+            Changed::Refused(Refusal::Held(code)) => return Err(held(&target, code)),
+            Changed::Corrupt => {
+                return Err(crate::bridges::lookup::corrupt(target.id.as_str()));
+            }
+            Changed::Late
+            | Changed::Refused(Refusal::Live | Refusal::NoRelaunch | Refusal::NotDue)
+            | Changed::Occupied
+            | Changed::CapReached => {
+                return Err(crate::bridges::lookup::unknown_instance(reference));
+            }
+        };
         hit("stop.after_intent").await;
         if !bridge.is_live() {
             return self.requests.records.of(&bridge).await;

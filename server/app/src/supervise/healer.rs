@@ -30,7 +30,7 @@ impl Healer {
                 if let Err(error) = self.restart(&id, generation).await {
                     warn!(
                         bridge.id = %id, error = %error,
-                        "bridge {} has lost its link and cannot be restarted; resume it by hand",
+                        "bridge {} has lost its link and was not restarted at once",
                         id.short()
                     );
                 }
@@ -47,7 +47,7 @@ impl Healer {
         if !registry.copies.bridge(id).as_ref().is_some_and(is_still_it) {
             return Ok(());
         }
-        self.stop.stop(id.as_str()).await?;
+        self.stop.stop_to_heal(id.as_str()).await?;
         self.starter.resume(id.as_str(), ResumeRequest { trust: None }, Duration::ZERO).await?;
         Ok(())
     }
