@@ -48,6 +48,9 @@ const SCROLLBACK_LINES: u32 = 2000;
 
 /// Longest wait for the hook of the recap; a launch has a deadline of its own.
 const HOOK_PATIENCE: Duration = Duration::from_secs(2);
+/// How often the start of an agent is recorded at most, and the pause between.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(200);
 /// Why nothing can be asked for a scope.
 const NO_MANAGER: &str = "systemd is not available here";
 
@@ -246,8 +249,25 @@ impl Launcher {
             return self.not_started(id, generation, &error).await;
         }
         hit("spawn.after_exec").await;
-        self.transitions.observe(id, generation, Fact::Executed).await?;
+        self.executed(id, generation).await;
         Ok(true)
+    }
+
+    /// Records that the agent runs.
+    ///
+    /// A failure is no reason to say that nothing was started: whoever asked would start a second
+    /// agent. The watcher goes on from the row as it is.
+    async fn executed(&self, id: &InstanceId, generation: u32) {
+        for _ in 0..TRIES {
+            match self.transitions.observe(id, generation, Fact::Executed).await {
+                Ok(_) => return,
+                Err(error) => tracing::warn!(
+                    bridge.id = %id, error = %error,
+                    "the start of bridge {} is not recorded yet", id.short()
+                ),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// Lets sessions of this launch begin with a recap of the conversation before them.
