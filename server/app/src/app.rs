@@ -221,7 +221,7 @@ impl App {
 
     /// Launches that wait for the reset of a plan limit.
     #[must_use]
-    pub fn launch_plans(&self) -> &LaunchPlans {
+    pub fn launch_plans(&self) -> &Arc<LaunchPlans> {
         &self.0.launch_plans
     }
 

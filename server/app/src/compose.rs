@@ -423,6 +423,7 @@ impl UseCases {
             registry: Arc::clone(&registry),
             refs: Arc::clone(&refs),
             doctor: Arc::clone(&last),
+            tasks: tasks.clone(),
         });
         let doctor = Arc::new(Examiner {
             config: Arc::clone(&config),
@@ -454,7 +455,7 @@ impl UseCases {
             files: Default::default(),
             signs,
         });
-        let launch_plans = LaunchPlans::new(&transcripts, &registry, &jobs, &starter);
+        let launch_plans = Arc::new(LaunchPlans::new(&transcripts, &registry, &jobs, &starter));
         let reports = Reports::new(&config, &instances, &logs, &keepers, &jobs);
         let history = Arc::new(History::new(&config, &store, &catalog, &transcripts));
         let support = Support::new(&doctor, &history, &reports);
@@ -494,6 +495,7 @@ impl UseCases {
             asked: Arc::clone(&questions),
             applied: config_editor.changes(),
             hosted: Arc::clone(&hosted_parts),
+            launch_plans: Arc::clone(&launch_plans),
             reconciler: Arc::new(Reconciler {
                 host,
                 locks,

@@ -45,13 +45,16 @@ const PROMPT: usize = 200;
 const READING: Duration = Duration::from_secs(5);
 
 /// Launches that wait for the reset of a plan limit.
+///
+/// What has begun goes on when the caller goes away. There is one of it in a process: whoever read
+/// the launches before has shown them before.
 pub struct LaunchPlans {
     transcripts: Arc<Transcripts>,
     registry: Arc<Registry>,
     jobs: Arc<Jobs>,
     starter: Arc<Starter>,
     tries: Tries,
-    /// Whoever read the launches before has shown them before.
+    /// Held from reading the launches until they are shown.
     publishing: Mutex<()>,
 }
 
@@ -140,7 +143,15 @@ impl LaunchPlans {
     ///
     /// # Errors
     /// The request cannot be used, or nothing was written.
-    pub async fn plan(&self, wanted: PlanLaunch) -> Result<Option<PlannedLaunch>, AppError> {
+    pub async fn plan(
+        self: &Arc<Self>,
+        wanted: PlanLaunch,
+    ) -> Result<Option<PlannedLaunch>, AppError> {
+        let this = Arc::clone(self);
+        self.transcripts.tasks.complete(async move { this.plan_now(wanted).await }).await
+    }
+
+    async fn plan_now(&self, wanted: PlanLaunch) -> Result<Option<PlannedLaunch>, AppError> {
         let order = self.order(wanted).await?;
         let Some(limit) = self.limit().await? else { return Ok(None) };
         let now = self.transcripts.clock.now();
@@ -231,7 +242,12 @@ impl LaunchPlans {
     ///
     /// # Errors
     /// No launch of this id waits or failed.
-    pub async fn cancel(&self, id: &str) -> Result<PlannedLaunch, AppError> {
+    pub async fn cancel(self: &Arc<Self>, id: &str) -> Result<PlannedLaunch, AppError> {
+        let (this, id) = (Arc::clone(self), id.to_owned());
+        self.transcripts.tasks.complete(async move { this.cancel_now(&id).await }).await
+    }
+
+    async fn cancel_now(&self, id: &str) -> Result<PlannedLaunch, AppError> {
         // An agent that fills the disk must not have its next launch go on waiting.
         reserve::make_room(&self.transcripts.config.state_dir).await;
         let store = &self.registry.store;

@@ -67,6 +67,7 @@ pub(crate) struct Supervision {
     pub applied: watch::Receiver<()>,
     pub hosted: Arc<HostedParts>,
     pub transcripts: Arc<Transcripts>,
+    pub launch_plans: Arc<LaunchPlans>,
 }
 
 impl Supervision {
@@ -90,9 +91,7 @@ impl Supervision {
         // Before anybody is answered: a list without them would look as if they were lost.
         self.hosted.load().await?;
         self.asked.refresh().await?;
-        let (transcripts, starter) = (&self.transcripts, &self.healer.starter);
-        let plans = LaunchPlans::new(transcripts, registry, &self.jobs, starter);
-        plans.publish().await?;
+        self.launch_plans.publish().await?;
         self.notifications.know_open();
         if let Some(publisher) = &registry.publisher {
             publisher.publish_projects().await;
@@ -120,7 +119,7 @@ impl Supervision {
         tasks.spawn(Arc::clone(&self.transcripts).run());
         let limit_waits = LimitWaits::new(self);
         tasks.spawn(async move { limit_waits.run().await });
-        let transcripts = Arc::clone(&self.transcripts);
+        let (plans, transcripts) = (Arc::clone(&self.launch_plans), Arc::clone(&self.transcripts));
         tasks.spawn(launch_waits::run(plans, transcripts, self.hosted.rows.changes()));
         let activities = ActivityWatch::new(self);
         tasks.spawn(async move { activities.run().await });

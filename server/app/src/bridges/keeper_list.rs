@@ -5,7 +5,7 @@ use crate::bridges::keepers::{held_by, is_keeper};
 use crate::bridges::strays::launch_in;
 use crate::ops::doctor::last::LastAnswer;
 use crate::registry::Registry;
-use crate::tasks::blocking;
+use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class, log_files};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,7 @@ pub struct KeeperList {
     pub(crate) registry: Arc<Registry>,
     pub(crate) refs: Arc<SessionRefs>,
     pub(crate) doctor: Arc<LastAnswer>,
+    pub(crate) tasks: Tasks,
 }
 
 /// A keeper that lives, with the file of its record.
@@ -63,10 +64,16 @@ impl KeeperList {
     }
 
     /// Ends a keeper that is an orphan at this moment; with `force` any live one.
+    /// What has begun goes on when the caller goes away: without its keeper nobody finds the agent.
     ///
     /// # Errors
     /// It is none, or lives on.
     pub async fn kill(self: &Arc<Self>, pid: i32, force: bool) -> Result<KilledKeeper, AppError> {
+        let this = Arc::clone(self);
+        self.tasks.complete(async move { this.kill_now(pid, force).await }).await
+    }
+
+    async fn kill_now(self: &Arc<Self>, pid: i32, force: bool) -> Result<KilledKeeper, AppError> {
         self.doctor.forget();
         let found = self.found().await?.into_iter().find(|one| one.identity.pid.get() == pid);
         let Some(found) = found else {

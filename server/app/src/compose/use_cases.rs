@@ -79,7 +79,7 @@ pub(crate) struct UseCases {
     pub history: Arc<History>,
     pub preferences: Preferences,
     pub metrics: Arc<Metrics>,
-    pub launch_plans: LaunchPlans,
+    pub launch_plans: Arc<LaunchPlans>,
     pub legacy: LegacyImport,
     pub hosted: Arc<HostedSessions>,
     pub approvals: Approvals,

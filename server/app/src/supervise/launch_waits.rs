@@ -11,7 +11,7 @@ use tracing::warn;
 ///
 /// `writes` tells of every write of the database, whoever made it.
 pub(super) async fn run(
-    plans: LaunchPlans,
+    plans: Arc<LaunchPlans>,
     transcripts: Arc<Transcripts>,
     mut writes: watch::Receiver<u64>,
 ) {
