@@ -188,12 +188,17 @@ impl Bridges {
         reference: &str,
         request: ReleaseRequest,
     ) -> Result<Instance, AppError> {
-        let released = self.restarting.release(reference).await?;
-        if !request.start.unwrap_or(false) || released.is_live() {
-            return Ok(released);
-        }
-        let id = released.instance_id.to_string();
-        let started = self.starter.resume(&id, ResumeRequest::default(), Duration::ZERO).await?;
-        Ok(started.instance)
+        let (restarting, starter) = (Arc::clone(&self.restarting), Arc::clone(&self.starter));
+        let reference = reference.to_owned();
+        let both = async move {
+            let released = restarting.release(&reference).await?;
+            if !request.start.unwrap_or(false) || released.is_live() {
+                return Ok(released);
+            }
+            let id = released.instance_id.to_string();
+            let started = starter.resume(&id, ResumeRequest::default(), Duration::ZERO).await?;
+            Ok(started.instance)
+        };
+        self.stop.requests.tasks.complete(both).await
     }
 }
