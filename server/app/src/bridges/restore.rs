@@ -190,24 +190,50 @@ impl Restore {
         for (place, bridge) in (0_u64..).zip(&bridges) {
             // One after the other, in the order of the request.
             let at = now.plus(std::time::Duration::from_millis(place));
+            if self.is_called_off(&bridge.id) {
+                continue;
+            }
             let command = Command::Restore { at };
             let done = self.transitions.command(&bridge.id, command, Cap::default()).await;
-            let mut job = self.job();
-            let items = job.iter_mut().flat_map(|job| &mut job.items);
-            let Some(item) = items.into_iter().find(|item| item.id == bridge.id) else { continue };
-            match done {
-                Ok(Changed::Now(_)) => item.is_due = true,
-                Ok(Changed::Refused(_)) => {
-                    item.ends(RestoreStep::Skipped, "no reboot ended it, or it runs again");
-                }
-                Ok(Changed::Late | Changed::Corrupt | Changed::Occupied | Changed::CapReached) => {
-                    item.ends(RestoreStep::Skipped, "its record is gone or cannot be read")
-                }
-                Err(error) => item.ends(RestoreStep::Failed, error.message),
+            if self.is_made_due(&bridge.id, done) {
+                // Whoever cancelled it came between the question and the command.
+                let command = Command::CallOff { why: None };
+                let _ = self.transitions.command(&bridge.id, command, Cap::default()).await?;
             }
         }
         self.follow();
         self.shown().ok_or_else(|| AppError::busy("the restore was replaced; try again"))
+    }
+
+    /// Notes what came of making a session due; tells whether that is to be taken back.
+    fn is_made_due(&self, id: &InstanceId, done: Result<Changed, AppError>) -> bool {
+        let mut job = self.job();
+        let Some(job) = job.as_mut() else { return false };
+        let Some(item) = job.items.iter_mut().find(|item| item.id == *id) else { return false };
+        match done {
+            Ok(Changed::Now(_)) => {
+                item.is_due = true;
+                return job.is_cancelled;
+            }
+            Ok(Changed::Refused(_)) => {
+                item.ends(RestoreStep::Skipped, "no reboot ended it, or it runs again");
+            }
+            Ok(Changed::Late | Changed::Corrupt | Changed::Occupied | Changed::CapReached) => {
+                item.ends(RestoreStep::Skipped, "its record is gone or cannot be read");
+            }
+            Err(error) => item.ends(RestoreStep::Failed, error.message),
+        }
+        false
+    }
+
+    /// Whether the restore was cancelled before this session was made due.
+    fn is_called_off(&self, id: &InstanceId) -> bool {
+        let mut job = self.job();
+        let Some(job) = job.as_mut().filter(|job| job.is_cancelled) else { return false };
+        if let Some(item) = job.items.iter_mut().find(|item| item.id == *id) {
+            item.ends(RestoreStep::Skipped, "the restore was cancelled");
+        }
+        true
     }
 
     fn named(&self, ids: &[String]) -> Result<Vec<Bridge>, AppError> {
