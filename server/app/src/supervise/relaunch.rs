@@ -17,10 +17,14 @@ impl Watchers {
     /// The watcher that saw the poison ends with its generation.
     pub(super) fn relaunch_in_background(self: &Arc<Self>, bridge: Bridge) {
         let this = Arc::clone(self);
+        // Before the lock is waited for: while the mark stands nobody watches the row anew, finds
+        // the poison again and comes here once more.
+        let mark = self.terminator.under_way.mark(&bridge.id);
         self.tasks.spawn(async move {
             if let Err(error) = this.relaunch(&bridge).await {
                 error!(bridge.id = %bridge.id, error = %error, "the cold start failed");
             }
+            drop(mark);
             this.registry().wake.notify_one();
         });
     }
@@ -31,7 +35,6 @@ impl Watchers {
         let Some(current) = current.filter(|bridge| !bridge.intentional_stop()) else {
             return Ok(());
         };
-        let _mark = self.terminator.under_way.mark(&current.id);
         if let Some(identity) = &current.process
             && let Ended::Alive(code) = self.terminator.end(&current, identity).await
         {
