@@ -6,21 +6,32 @@
 use crate::bridges::transition::Transitions;
 use crate::tasks::Tasks;
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::warn;
+
+/// Between two tries to announce an end.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// Announces such ends until the service ends.
 pub(super) async fn run(transitions: Arc<Transitions>, tasks: Tasks) {
     let copies = &transitions.registry.copies;
     let mut changes = copies.changes();
+    let mut owed = Vec::new();
     loop {
-        for (bridge, event) in copies.take_foreign_ends() {
+        owed.extend(copies.take_foreign_ends());
+        let mut failed = Vec::new();
+        for (bridge, event) in owed {
             if let Err(error) = transitions.announce_end(&bridge, event).await {
-                warn!(bridge.id = %bridge.id, error = %error, "an end was not announced");
+                warn!(bridge.id = %bridge.id, error = %error, "an end is not announced yet, and is \
+                    tried again");
+                failed.push((bridge, event));
             }
         }
+        owed = failed;
         tokio::select! {
             () = tasks.shutdown().cancelled() => return,
             changed = changes.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(PAUSE), if !owed.is_empty() => {}
         }
     }
 }
