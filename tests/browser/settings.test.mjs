@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { launch, tab } from './harness.mjs';
-import { part, person } from './person.mjs';
+import { part, person, until } from './person.mjs';
 import { findings, ruler } from './width.mjs';
 import { world } from './world.mjs';
 
@@ -212,8 +212,41 @@ test('the restart is offered in the palette and in About', async () => {
   await seen(part('settings'));
 });
 
+/** The section that the list beside the settings marks. */
+const marked = () =>
+  page.$$eval(`${part('settings-place')}[aria-current]`, (all) => all.map((one) => one.innerText.trim()));
+
+test('the list of sections marks the one in view and leads to each', async () => {
+  await page.evaluate(() => scrollTo(0, 0));
+  await until(async () => (await marked()).join() === 'General');
+  const places = await page.$$(part('settings-place'));
+  for (const name of ['Logs', 'Clone and webhooks', 'Only in the file', 'Agent']) {
+    const labels = await Promise.all(places.map((one) => one.evaluate((it) => it.innerText.trim())));
+    await places[labels.indexOf(name)].click();
+    await until(async () => (await marked()).join() === name);
+  }
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await until(async () => (await marked()).join() === 'Only in the file');
+});
+
+test('the key of a setting is copied', async () => {
+  // What is copied is kept here: a browser without a desktop has no clipboard.
+  await page.evaluate(() => {
+    navigator.clipboard.writeText = async (text) => (window.copied = text);
+  });
+  await press(`${setting('restart.max_crashes')} ${part('setting-copy')}`);
+  await page.waitForFunction(() => window.copied === 'restart.max_crashes');
+});
+
 test('a searcher finds keys that only the file sets, and why', async () => {
-  await page.type(part('settings-filter'), 'password_hash');
+  await page.focus('h1');
+  await page.keyboard.press('/');
+  await page.keyboard.type('no such key');
+  await says(part('settings-none'), 'No setting matches. Locked settings were not searched.');
+  const left = await page.$$eval(`${part('settings-place')}:not([hidden])`, (all) => all.length);
+  assert.equal(left, 1, 'only the locked list has a place');
+  await fill(part('settings-filter'), 'password_hash');
+  await gone(part('settings-none'));
   await page.waitForFunction(() => document.querySelectorAll('[data-testid=setting]:not([hidden])').length === 0);
   const found = await page.$$eval(`${part('file-only')}:not([hidden])`, (all) => all.map((one) => one.innerText));
   assert.equal(found.length, 1, found.join('\n'));

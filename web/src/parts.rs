@@ -6,4 +6,5 @@ pub mod dialog;
 pub mod icon;
 pub mod menu;
 pub mod status;
+pub mod visible;
 pub mod window;

@@ -61,6 +61,7 @@ mod setting_row;
 pub mod settings;
 mod settings_form;
 mod settings_lock;
+mod settings_places;
 mod settings_restart;
 mod settings_review;
 pub mod spending;

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use svc_shared::internal::settings::{ConfigReport, ConfigSpec};
+use svc_shared::internal::settings::{ConfigReport, ConfigSpec, FileOnlyKey};
 
 /// Next values that are not saved yet.
 pub type Edits = BTreeMap<String, Value>;
@@ -108,16 +108,42 @@ pub fn reasons(detail: &str, edits: &Edits) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Whether a key is what somebody looks for, by name, key or description.
+/// What a key is found by: two names and a description.
+pub type Texts = [String; 3];
+
+/// What a key is found by.
 #[must_use]
-pub fn is_wanted(words: &str, parts: &[&str]) -> bool {
+pub fn texts_of(spec: &ConfigSpec) -> Texts {
+    [spec.label.clone(), spec.key.clone(), spec.description.clone()]
+}
+
+/// What a key that no editor changes is found by.
+#[must_use]
+pub fn texts_of_file_only(one: &FileOnlyKey) -> Texts {
+    [one.key.clone(), one.reason.clone(), one.description.clone()]
+}
+
+/// Whether each of the words stands in one of the texts.
+#[must_use]
+pub fn is_found(words: &str, texts: &Texts) -> bool {
     let words = words.trim().to_lowercase();
-    words.split_whitespace().all(|word| parts.iter().any(|part| part.to_lowercase().contains(word)))
+    words.split_whitespace().all(|word| texts.iter().any(|text| text.to_lowercase().contains(word)))
+}
+
+/// A section of a report.
+#[derive(Debug)]
+pub struct Section<'a> {
+    /// Name in the file.
+    pub name: &'a str,
+    /// Name for people.
+    pub label: &'a str,
+    /// The keys in it.
+    pub specs: Vec<&'a ConfigSpec>,
 }
 
 /// The sections of a report with their keys, in their order.
 #[must_use]
-pub fn sections(report: &ConfigReport) -> Vec<(String, Vec<&ConfigSpec>)> {
+pub fn sections(report: &ConfigReport) -> Vec<Section<'_>> {
     const ORDER: [&str; 15] = [
         "general",
         "claude",
@@ -136,15 +162,19 @@ pub fn sections(report: &ConfigReport) -> Vec<(String, Vec<&ConfigSpec>)> {
         "webhooks",
     ];
     let place = |name: &str| ORDER.iter().position(|one| *one == name).unwrap_or(ORDER.len());
-    let mut all: Vec<(usize, String, Vec<&ConfigSpec>)> = Vec::new();
+    let mut all: Vec<Section<'_>> = Vec::new();
     for spec in report.specs.values() {
-        match all.iter_mut().find(|(_, label, _)| *label == spec.section_label) {
-            Some((_, _, specs)) => specs.push(spec),
-            None => all.push((place(&spec.section), spec.section_label.clone(), vec![spec])),
+        match all.iter_mut().find(|section| section.label == spec.section_label) {
+            Some(section) => section.specs.push(spec),
+            None => all.push(Section {
+                name: &spec.section,
+                label: &spec.section_label,
+                specs: vec![spec],
+            }),
         }
     }
-    all.sort_by_key(|(place, _, _)| *place);
-    all.into_iter().map(|(_, label, specs)| (label, specs)).collect()
+    all.sort_by_key(|section| place(section.name));
+    all
 }
 
 #[cfg(test)]
@@ -222,7 +252,8 @@ mod tests {
         assert!(conflicts(&before, &same, &edits).is_empty());
         assert_eq!(conflicts(&before, &other, &edits).len(), 1);
         assert_eq!(reasons("a.b: is wrong\nc: no", &edits).len(), 1);
-        assert!(is_wanted("kind Mode", &["launch_mode", "The kind"]));
-        assert!(!is_wanted("port", &["launch_mode"]));
+        let texts = ["launch_mode".to_owned(), "The kind".to_owned(), String::new()];
+        assert!(is_found("kind Mode", &texts));
+        assert!(!is_found("port", &texts));
     }
 }

@@ -16,6 +16,8 @@ pub const FILE: &str = "File:";
 pub const SECTIONS: &str = "Sections";
 /// Nothing fits the filter.
 pub const NONE: &str = "No setting matches.";
+/// Nothing fits the filter, and the second list is locked.
+pub const NONE_OPEN: &str = "No setting matches. Locked settings were not searched.";
 /// Badge.
 pub const NEEDS_RESTART: &str = "needs restart";
 /// Badge.
@@ -90,6 +92,12 @@ pub fn read_only(file: &str) -> String {
         "Settings are read-only here. To change them in the dashboard, set config_write.enabled to \
          true in {file} and restart svc."
     )
+}
+
+/// Button beside a key.
+#[must_use]
+pub fn copy(key: &str) -> String {
+    format!("Copy {key}")
 }
 
 /// The state of a value that a variable decides.

@@ -4,6 +4,7 @@ use crate::model::find::Needle;
 use crate::model::log::{Entry, Weight, parts};
 use crate::model::shown::shown;
 use crate::model::time;
+use crate::parts::visible::VisibleWatch;
 use crate::prefs;
 use crate::reactive::{derived, dynamic, effect, memo};
 use crate::text::log as words;
@@ -13,9 +14,6 @@ use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::stream::MarkKind;
-use wasm_bindgen::JsCast;
-use wasm_bindgen::prelude::Closure;
-use web_sys::{IntersectionObserver, IntersectionObserverEntry, IntersectionObserverInit};
 
 /// How far outside the visible part chunks still have elements.
 const MARGIN: &str = "1200px 0px";
@@ -25,18 +23,6 @@ const AT_END: i64 = 2;
 const LONGEST_SOURCE: usize = 32;
 /// Height of a line that is not broken, pixels.
 const LINE_PX: usize = 24;
-
-/// An observer that stops when it is dropped.
-struct Watch {
-    observer: IntersectionObserver,
-    _seen: Closure<dyn FnMut(js_sys::Array)>,
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.observer.disconnect();
-    }
-}
 
 /// A run of lines; space of the same height while it is far away.
 #[component]
@@ -56,15 +42,13 @@ pub fn ChunkView(
     let is_near = RwSignal::new(id < 0 || last - id < AT_END);
     let height = RwSignal::new(rows.with_untracked(|rows| rows.len()) * LINE_PX);
     let exists = memo(move || is_near.get() || reader.hit().is_some_and(|(chunk, _)| chunk == id));
-    let watch = StoredValue::new_local(None::<Watch>);
+    let watch = StoredValue::new_local(None::<VisibleWatch>);
     effect(move || {
         let (Some(chunk), Some(lines)) = (node.get(), reader.lines.get()) else {
             return;
         };
         let measured = chunk.clone();
-        let seen = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
-            let last = entries.pop().unchecked_into::<IntersectionObserverEntry>();
-            let near = last.is_intersecting();
+        let made = VisibleWatch::new(Some(lines.as_ref()), MARGIN, move |_, near| {
             if near == is_near.get_untracked() {
                 return;
             }
@@ -75,13 +59,9 @@ pub fn ChunkView(
             }
             is_near.set(near);
         });
-        let init = IntersectionObserverInit::new();
-        init.set_root(Some(lines.as_ref()));
-        init.set_root_margin(MARGIN);
-        let made = IntersectionObserver::new_with_options(seen.as_ref().unchecked_ref(), &init);
-        if let Ok(observer) = made {
-            observer.observe(&chunk);
-            watch.set_value(Some(Watch { observer, _seen: seen }));
+        if let Some(made) = made {
+            made.observe(&chunk);
+            watch.set_value(Some(made));
         }
     });
     let space = derived(move || (!exists.get()).then(|| format!("{}px", height.get())));

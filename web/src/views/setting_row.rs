@@ -1,8 +1,11 @@
 //! One setting: what it is, its value, and the control that changes it.
 
-use crate::model::settings::{bound, edit, is_same, is_wanted, text_of, value_of};
+use crate::model::settings::{bound, edit, is_found, is_same, text_of, texts_of, value_of};
+use crate::page::page;
+use crate::parts::icon::icon;
 use crate::reactive::{derived, dynamic, live, memo};
 use crate::text::settings as words;
+use crate::views::copy::{before, copy};
 use crate::views::prose::sentence;
 use crate::views::settings_form::SettingsForm;
 use leptos::prelude::*;
@@ -69,14 +72,13 @@ pub fn row(form: SettingsForm, report: &ConfigReport, spec: &ConfigSpec) -> AnyV
             || spec.env_name.is_some()
             || (missing.is_some() && !is_on),
     };
-    let parts = [spec.label.clone(), spec.key.clone(), spec.description.clone()];
-    let is_hidden = derived(move || {
-        let [label, key, about] = &parts;
-        form.filter.with(|filter| !is_wanted(filter, &[label, key, about]))
-    });
+    let texts = texts_of(spec);
+    let is_hidden = derived(move || form.filter.with(|filter| !is_found(filter, &texts)));
     let (of_changed, of_conflict, of_wrong) = (key.clone(), key.clone(), key.clone());
     let is_changed = move || form.edits.with(|edits| edits.contains_key(&of_changed));
     let name = format!("setting-{key}");
+    let (page, of_copy) = (page(), key.clone());
+    let copy_key = move |event| copy(page, of_copy.clone(), before(&event));
     let bounds = match spec.kind.as_str() {
         "int" | "float" => words::bounds(&bound(spec)),
         "list" => words::ONE_PER_LINE.to_owned(),
@@ -90,6 +92,10 @@ pub fn row(form: SettingsForm, report: &ConfigReport, spec: &ConfigSpec) -> AnyV
             <div class="setting-what">
                 <p>
                     <b id=name.clone()>{spec.label.clone()}</b> <code>{key.clone()}</code>
+                    <button
+                        type="button" class="btn btn-ghost btn-icon only-desk" aria-label=words::copy(&key)
+                        data-testid="setting-copy" on:click=copy_key
+                    >{icon("copy", 14)}</button>
                     {badges(spec)}
                 </p>
                 <p class="muted">{sentence(&spec.description)} " " {bounds}</p>
@@ -213,7 +219,7 @@ fn input(control: Control, name: &str) -> AnyView {
                         aria-labelledby=name disabled=disabled.is_some()
                         on:change=move |event| control.set(event_target_value(&event).into())
                     >{odd} {options.collect::<Vec<_>>()}</select>
-                    {crate::parts::icon::icon("chevron-down", 16)}
+                    {icon("chevron-down", 16)}
                 </span>
             }
             .into_any()

@@ -2,22 +2,26 @@
 
 use crate::appear::enter;
 use crate::browser;
-use crate::model::settings::{Edits, is_wanted, sections};
+use crate::model::settings::{
+    Edits, Section, Texts, is_found, sections, texts_of, texts_of_file_only,
+};
 use crate::model::shown::shown;
 use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
+use crate::parts::icon::icon;
 use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::text::agent_config;
 use crate::text::settings as words;
 use crate::views::setting_row::row;
 use crate::views::settings_form::SettingsForm;
 use crate::views::settings_lock::advanced;
+use crate::views::settings_places::{self, places};
 use crate::views::settings_restart::waiting;
 use crate::views::settings_review::changes;
 use leptos::prelude::*;
 use std::collections::BTreeMap;
-use svc_shared::internal::settings::{ConfigReport, ConfigSpec, FileOnlyKey};
+use svc_shared::internal::settings::{ConfigReport, FileOnlyKey};
 
 /// The view.
 #[component]
@@ -61,35 +65,45 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
             <p class="strip tone-info" data-testid="settings-read-only">{note}</p>
         }
     });
-    let named = sections(&report);
-    let count = named.len();
-    let keys = |specs: &[&ConfigSpec]| specs.iter().map(|spec| spec.key.clone()).collect();
-    let places = named
-        .iter()
-        .enumerate()
-        .map(|(index, (label, specs))| place(form, index, label.clone(), keys(specs)))
-        .chain([place(form, count, words::FILE_ONLY.to_owned(), Vec::new())])
-        .collect::<Vec<_>>();
-    let rows = named
-        .into_iter()
-        .enumerate()
-        .map(|(index, (label, specs))| section(form, &report, index, label, &specs))
-        .collect::<Vec<_>>();
     let can_save = report.can_save && report.hash.is_some();
+    let named = sections(&report);
+    let places = places(form, &named, &report.file_only, can_save);
+    let rows = named.iter().map(|one| section(form, &report, one)).collect::<Vec<_>>();
+    let texts: Vec<Texts> = named
+        .iter()
+        .flat_map(|one| one.specs.iter().copied())
+        .map(texts_of)
+        .chain(report.file_only.iter().map(texts_of_file_only))
+        .collect();
+    let none = memo(move || {
+        let is_here = form.filter.with(|filter| {
+            let is_open = form.advanced.with(|report| {
+                let mut specs = report.iter().flat_map(|report| report.specs.values());
+                specs.any(|spec| is_found(filter, &texts_of(spec)))
+            });
+            is_open || texts.iter().any(|one| is_found(filter, one))
+        });
+        let is_locked = can_save && form.advanced.with(Option::is_none);
+        (!is_here).then_some(if is_locked { words::NONE_OPEN } else { words::NONE })
+    });
     let basics = page().live.basics;
     // The settings can be here first.
     let can_configure = memo(move || basics.with(|b| b.as_ref().is_some_and(|b| b.can_configure)));
-    let file_only = file_only(form, count, &report.file_only);
+    let file_only = file_only(form, &report.file_only);
     view! {
         <div class="settings" data-testid="settings">
             <div class="settings-side">
-                <input
-                    class="input" type="search" aria-label=words::FILTER placeholder=words::FILTER
-                    autocomplete="off" data-testid="settings-filter"
-                    prop:value=live(move || form.filter.get())
-                    on:input=move |event| form.filter.set(event_target_value(&event))
-                />
-                <nav class="card settings-places" aria-label=words::SECTIONS>{places}</nav>
+                <div class="field-box">
+                    {icon("search", 16)}
+                    <input
+                        type="search" aria-label=words::FILTER placeholder=words::FILTER
+                        autocomplete="off" data-testid="settings-filter"
+                        prop:value=live(move || form.filter.get())
+                        on:input=move |event| form.filter.set(event_target_value(&event))
+                    />
+                    <kbd class="only-desk">"/"</kbd>
+                </div>
+                {places}
                 <a class="settings-link" href=browser::href("/ui/tokens") data-testid="to-tokens">{crate::text::access::TITLE}</a>
                 {dynamic(move || can_configure.get().then(|| view! {
                     <a class="settings-link" href=browser::href("/ui/agent-config") data-testid="settings-agent-config">{agent_config::TITLE}</a>
@@ -104,6 +118,9 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
                 {dynamic(move || form.strip.get().map(|said| view! {
                     <p class="strip tone-danger" role="alert" data-testid="settings-problem">{said}</p>
                 }))}
+                {dynamic(move || none.get().map(|said| view! {
+                    <p class="muted" role="status" data-testid="settings-none">{said}</p>
+                }))}
                 {rows}
                 {can_save.then(|| advanced(form))}
                 {file_only}
@@ -114,65 +131,31 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
     .into_any()
 }
 
-/// A button that leads to a section, with the number of changes in it.
-fn place(form: SettingsForm, index: usize, label: String, keys: Vec<String>) -> AnyView {
-    let press = move |_| {
-        if let Some(section) = crate::browser::element(&format!("#settings-{index}")) {
-            section.scroll_into_view();
-            let _ = section.focus(); // a heading that can have the focus
-        }
-    };
-    let changes = memo(move || {
-        form.edits.with(|edits| keys.iter().filter(|key| edits.contains_key(*key)).count())
-    });
-    view! {
-        <button type="button" class="menu-item" on:click=press>
-            {label}
-            {dynamic(move || (changes.get() > 0).then(|| view! {
-                <span class="chip num">{changes.get()} <span class="sr-only">{words::CHANGED}</span></span>
-            }))}
-        </button>
-    }
-    .into_any()
-}
-
 /// A section with its rows; hidden while no row fits the filter.
-pub fn section(
-    form: SettingsForm,
-    report: &ConfigReport,
-    index: usize,
-    label: String,
-    specs: &[&ConfigSpec],
-) -> AnyView {
-    let parts: Vec<[String; 3]> = specs
-        .iter()
-        .map(|spec| [spec.label.clone(), spec.key.clone(), spec.description.clone()])
-        .collect();
-    let is_hidden = derived(move || {
-        form.filter.with(|filter| {
-            !parts.iter().any(|[label, key, about]| is_wanted(filter, &[label, key, about]))
-        })
-    });
-    let rows = specs.iter().map(|spec| row(form, report, spec)).collect::<Vec<_>>();
-    let id = format!("settings-{index}");
+pub fn section(form: SettingsForm, report: &ConfigReport, one: &Section<'_>) -> AnyView {
+    let texts: Vec<Texts> = one.specs.iter().copied().map(texts_of).collect();
+    let is_hidden =
+        derived(move || form.filter.with(|filter| !texts.iter().any(|one| is_found(filter, one))));
+    let rows = one.specs.iter().map(|spec| row(form, report, spec)).collect::<Vec<_>>();
+    let id = settings_places::id(one.name);
     view! {
         <section aria-labelledby=id.clone() hidden=is_hidden>
-            <h2 id=id.clone() tabindex="-1">{label}</h2>
+            <h2 id=id.clone() tabindex="-1">{one.label.to_owned()}</h2>
             <div class="card settings-rows">{rows}</div>
         </section>
     }
     .into_any()
 }
 
-fn file_only(form: SettingsForm, index: usize, keys: &[FileOnlyKey]) -> AnyView {
+fn file_only(form: SettingsForm, keys: &[FileOnlyKey]) -> AnyView {
+    let all: Vec<Texts> = keys.iter().map(texts_of_file_only).collect();
+    let is_hidden =
+        derived(move || form.filter.with(|filter| !all.iter().any(|one| is_found(filter, one))));
     let rows = keys
         .iter()
         .map(|one| {
-            let parts = [one.key.clone(), one.description.clone(), one.reason.clone()];
-            let is_hidden = derived(move || {
-                let [key, about, reason] = &parts;
-                form.filter.with(|filter| !is_wanted(filter, &[key, about, reason]))
-            });
+            let texts = texts_of_file_only(one);
+            let is_hidden = derived(move || form.filter.with(|filter| !is_found(filter, &texts)));
             view! {
                 <li hidden=is_hidden data-testid="file-only">
                     <code>{one.key.clone()}</code>
@@ -182,10 +165,9 @@ fn file_only(form: SettingsForm, index: usize, keys: &[FileOnlyKey]) -> AnyView 
             }
         })
         .collect::<Vec<_>>();
-    let id = format!("settings-{index}");
     view! {
-        <section aria-labelledby=id.clone()>
-            <h2 id=id.clone() tabindex="-1">{words::FILE_ONLY}</h2>
+        <section aria-labelledby=settings_places::FILE_ONLY hidden=is_hidden>
+            <h2 id=settings_places::FILE_ONLY tabindex="-1">{words::FILE_ONLY}</h2>
             <p class="muted">{words::FILE_ONLY_WHY}</p>
             <ul class="card list plain settings-file-only">{rows}</ul>
         </section>

@@ -14,6 +14,7 @@ use crate::text::session::act;
 use crate::text::settings as words;
 use crate::views::settings::section;
 use crate::views::settings_form::SettingsForm;
+use crate::views::settings_places;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -29,16 +30,15 @@ struct Proof {
     expires_in: i64,
 }
 
-/// Where the numbers of the sections of the second list begin.
-const FIRST: usize = 100;
-
 /// The card that is locked, or the list.
 pub fn advanced(form: SettingsForm) -> AnyView {
     view! {
-        {dynamic(move || match form.advanced.get() {
-            None => locked(form),
-            Some(report) => unlocked(form, &report),
-        })}
+        <section class="settings-advanced" id=settings_places::ADVANCED tabindex="-1" aria-label=words::ADVANCED>
+            {dynamic(move || match form.advanced.get() {
+                None => locked(form),
+                Some(report) => unlocked(form, &report),
+            })}
+        </section>
         {dynamic(move || form.asks.get().then(|| view! { <Confirm form=form /> }))}
     }
     .into_any()
@@ -69,11 +69,7 @@ fn locked(form: SettingsForm) -> AnyView {
 }
 
 fn unlocked(form: SettingsForm, report: &ConfigReport) -> AnyView {
-    let rows = sections(report)
-        .into_iter()
-        .enumerate()
-        .map(|(index, (label, specs))| section(form, report, FIRST + index, label, &specs))
-        .collect::<Vec<_>>();
+    let rows = sections(report).iter().map(|one| section(form, report, one)).collect::<Vec<_>>();
     let keys: Vec<String> = report.specs.keys().cloned().collect();
     let of_list = keys.clone();
     let page = page();
