@@ -123,3 +123,43 @@ test('on a phone the inbox answers without opening the session', async () => {
   await page.close();
   assert.deepEqual(complaints, []);
 });
+
+test('what is typed stays while a message is on its way, and when it is refused', async () => {
+  const id = await session();
+  const { page } = await tab(browser);
+  const { seen, says } = person(page);
+  await page.goto(`${machine.url}/ui/s/${id}`, { waitUntil: 'load' });
+  await seen(part('direct'));
+  const box = () => page.$eval(part('message'), (field) => field.value);
+  await page.setRequestInterception(true);
+  const held = [];
+  const hold = (request) =>
+    request.url().endsWith('/message') ? held.push(request) : request.continue();
+  page.on('request', hold);
+  await page.type(part('message'), 'the first');
+  await page.keyboard.press('Enter');
+  await until(() => held.length === 1);
+  assert.equal(await box(), '');
+  await page.type(part('message'), 'the second');
+  await page.keyboard.press('Enter');
+  await says('.direct-composer', 'The message before is being sent.');
+  assert.equal(await box(), 'the second', 'nothing is sent beside another, and nothing is lost');
+  await held[0].respond({
+    status: 409,
+    contentType: 'application/problem+json',
+    body: JSON.stringify({ code: 'invalid_value', detail: 'the session ended', status: 409 }),
+  });
+  await until(async () => (await box()) === 'the first\nthe second');
+  assert.equal(held.length, 1);
+  // Also over a reload.
+  page.off('request', hold);
+  await page.setRequestInterception(false);
+  await page.reload({ waitUntil: 'load' });
+  await seen(part('direct'));
+  assert.equal(await box(), 'the first\nthe second');
+  await page.focus(part('message'));
+  await page.keyboard.press('Enter');
+  await until(() => page.evaluate(() => document.body.innerText.includes('the second')));
+  await until(async () => (await box()) === '');
+  await page.close();
+});

@@ -15,6 +15,7 @@ use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
 use crate::page::Page;
 use crate::store::Asked;
+use crate::text::bulk as bulk_words;
 use crate::text::direct;
 use crate::text::job::{self as job_words, external};
 use crate::text::page::projects as project_words;
@@ -24,6 +25,7 @@ use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::collections::HashSet;
+use std::sync::Arc;
 use svc_shared::api::approvals::{AnswerRequest, MessageRequest};
 use svc_shared::api::instances::{Instance, PatchInstance, ResumeRequest, SpawnResult};
 use svc_shared::api::jobs::ResumeAgentResult;
@@ -124,7 +126,12 @@ pub struct Write {
     is_said: bool,
     /// What follows an answer of any kind.
     after: Option<fn(Page)>,
+    /// Told whether it worked. Whoever waits for it may be gone by then.
+    on_end: Option<OnEnd>,
 }
+
+/// Told whether a request worked.
+pub type OnEnd = Arc<dyn Fn(bool) + Send + Sync>;
 
 /// Reads the answer of a success: what is said then.
 type Done = fn(&Write, &str) -> Result<Vec<Notice>, Unreadable>;
@@ -142,8 +149,22 @@ impl Write {
         path: String,
         done: Done,
     ) -> Self {
-        let (body, key, asks_trust, is_said, after) = (None, None, None, false, None);
-        Self { about, verb, object, method, path, body, key, done, asks_trust, is_said, after }
+        let (body, key, asks_trust, is_said) = (None, None, None, false);
+        let (after, on_end) = (None, None);
+        Self {
+            about,
+            verb,
+            object,
+            method,
+            path,
+            body,
+            key,
+            done,
+            asks_trust,
+            is_said,
+            after,
+            on_end,
+        }
     }
 
     /// Stops a bridge.
@@ -233,11 +254,17 @@ impl Write {
     }
 }
 
+/// What is pending while a message to a Direct Session is on its way.
+pub fn message_to(id: &str) -> String {
+    format!("message-{id}")
+}
+
 impl Page {
     /// Sends a request and says what came of it.
     pub fn write(self, write: Write) {
         let Some(claim) = self.pending.take(&write.about) else {
             self.store.show_again(&write.about); // what is on its way tells of itself
+            self.say.notice(Notice::new(Level::Info, bulk_words::UNDER_WAY.to_owned(), ""));
             return;
         };
         spawn_local(async move {
@@ -245,6 +272,9 @@ impl Page {
             drop(claim);
             if let Some(after) = write.after {
                 after(self);
+            }
+            if let Some(end) = &write.on_end {
+                end(answer.is_ok());
             }
             match answer {
                 Ok(notices) => {
@@ -295,7 +325,15 @@ impl Page {
                 label: Some(label),
                 ..PatchInstance::default()
             })),
-            ..Write::new(target.id, act, target.project, Method::PATCH, path, done)
+            // A stop that waits does not keep a name from being changed.
+            ..Write::new(
+                format!("rename-{}", target.id),
+                act,
+                target.project,
+                Method::PATCH,
+                path,
+                done,
+            )
         });
     }
 
@@ -325,15 +363,15 @@ impl Page {
     }
 
     /// Sends a message to the agent of a Direct Session.
-    pub fn message(self, id: &str, project: &str, text: &str) {
+    pub fn message(self, id: &str, project: &str, text: &str, on_end: OnEnd) {
         let path = paths::instance_action(id, "message");
-        let about = format!("message-{id}");
+        let about = message_to(id);
         let object = project.to_owned();
         let write = Write::new(about, direct::SEND_TO, object, Method::POST, path, |write, _| {
             said(direct::sent(&write.object))
         });
         let body = wire::written(&MessageRequest { text: text.to_owned() });
-        self.write(Write { body: Some(body), ..write });
+        self.write(Write { body: Some(body), on_end: Some(on_end), ..write });
     }
 
     /// Trusts the folder of a project.

@@ -247,6 +247,16 @@ impl Nav {
         self.set_query(&members, false);
     }
 
+    /// The address at which the launch dialog is open.
+    pub fn launch_address(self, project: &str, choice: &Choice) -> String {
+        let (path, mut query) = self.at.get_untracked();
+        query.set(LAUNCH, project);
+        for name in MEMBERS {
+            query.set(name, choice.get(name).unwrap_or_default());
+        }
+        format!("{}{}", browser::href(&path), query.text())
+    }
+
     /// Closes the launch dialog.
     pub fn close_launch(self) {
         let mut members = vec![(LAUNCH, "")];

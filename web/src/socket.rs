@@ -93,12 +93,10 @@ impl Socket {
         Some(Self { raw, _event: event })
     }
 
-    /// Sends a text; one that comes too late is lost with the socket.
-    pub fn send(&self, text: &str) {
+    /// Sends a text; false where the socket is not open yet, or no more.
+    pub fn send(&self, text: &str) -> bool {
         // Asked first: the browser complains in its console of a text for a closing socket.
-        if self.raw.ready_state() == WebSocket::OPEN {
-            let _ = self.raw.send_with_str(text);
-        }
+        self.raw.ready_state() == WebSocket::OPEN && self.raw.send_with_str(text).is_ok()
     }
 }
 

@@ -6,9 +6,11 @@
 //! changed are painted again.
 
 use crate::browser;
+use crate::model::outcome::{Level, Notice};
 use crate::model::terminal::History;
 use crate::page::Page;
 use crate::socket::{Heard, Reconnecting, Socket};
+use crate::text::terminal as words;
 use leptos::leptos_dom::helpers::TimeoutHandle;
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -189,7 +191,8 @@ impl Feed {
                 Ok(TerminalFrame::Lines(frame)) => self.add(frame),
                 Ok(TerminalFrame::Typed(typed)) => {
                     if let Some(why) = typed.refused {
-                        self.page.say.alert(&why);
+                        let title = words::NOT_TYPED.to_owned();
+                        self.page.say.notice(Notice::new(Level::Warning, title, why));
                     }
                 }
                 // A frame of a newer version says nothing we could show.
@@ -220,13 +223,7 @@ impl Feed {
 
     fn send(self, message: &ClientFrame) -> bool {
         let Ok(text) = serde_json::to_string(message) else { return false };
-        self.inner.with_value(|inner| match inner.line.socket() {
-            Some(socket) => {
-                socket.send(&text);
-                true
-            }
-            None => false,
-        })
+        self.inner.with_value(|inner| inner.line.socket().is_some_and(|socket| socket.send(&text)))
     }
 
     fn fold(self, frame: DiffFrame) {

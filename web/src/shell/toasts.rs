@@ -17,6 +17,7 @@ use crate::reactive::{dynamic, effect, live, memo};
 use crate::say::Toast;
 use crate::text::{launch, page as words, session};
 use crate::views::copy::copy;
+use crate::views::launch::reopen;
 use leptos::prelude::*;
 
 /// Seconds a message without weight stays.
@@ -183,7 +184,7 @@ fn view_then(then: Then, key: u64) -> AnyView {
         Then::Launch(project, choice) => {
             let press = move |_| {
                 page.say.dismiss(key);
-                nav.open_launch(&project, &choice);
+                reopen(nav, &project, &choice);
             };
             view! {
                 <button type="button" class=ButtonStyle::Soft.class() data-testid="toast-launch" on:click=press>

@@ -22,6 +22,8 @@ pub const GONE: &str = "This session was forgotten.";
 pub const MESSAGE: &str = "Message to the agent";
 /// Button.
 pub const SEND: &str = "Send";
+/// Why the next message cannot be sent yet.
+pub const SENDING: &str = "The message before is being sent.";
 /// Why nothing can be sent.
 pub const NOT_RUNNING: &str = "The session is not running. Resume it to send a message.";
 /// Under the box while a question waits.

@@ -90,6 +90,8 @@ pub const TYPE_HERE: &str = "Text for the session";
 pub const SEND: &str = "Send";
 /// Group of keys.
 pub const KEYS: &str = "Keys";
+/// The service took nothing of what was sent; why stands below.
+pub const NOT_TYPED: &str = "Nothing was typed";
 /// Nothing could be sent.
 pub const NOT_SENT: &str = "Not connected: nothing was typed. Try again in a moment.";
 /// Text size.

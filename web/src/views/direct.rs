@@ -1,5 +1,7 @@
 //! The live view of a Direct Session: conversation, questions, message box.
 
+use crate::act::message_to;
+use crate::browser;
 use crate::direct_feed::{DirectFeed, Hearing};
 use crate::model::direct::Entry;
 use crate::model::shown::shown;
@@ -117,21 +119,63 @@ fn step(tool: &str, about: &str, outcome: Option<&(String, bool)>) -> AnyView {
     .into_any()
 }
 
+/// Storage key of a message that was not sent; the id of its session follows.
+const DRAFT: &str = "svc.message.";
+
+/// Two texts below each other.
+fn joined(first: &str, second: &str) -> String {
+    match (first, second) {
+        ("", one) | (one, "") => one.to_owned(),
+        (first, second) => format!("{first}\n{second}"),
+    }
+}
+
 /// The message box.
 #[component]
 fn Composer(bridge: Signal<Arc<Instance>>, has_question: Signal<bool>) -> impl IntoView {
     let page = page();
-    let text = RwSignal::new(String::new());
+    let id = bridge.with_untracked(|bridge| bridge.instance_id.to_string());
+    // What is typed survives a view that is left, a lost sign-in and a reload.
+    let kept = format!("{DRAFT}{id}");
+    let text = RwSignal::new(browser::drafted(&kept).unwrap_or_default());
+    // What was sent and is not answered: refused, it stands in the box again.
+    let sent = RwSignal::new(String::new());
+    effect(move || {
+        let all = joined(&sent.get(), &text.get());
+        browser::draft(&kept, Some(all.as_str()).filter(|all| !all.is_empty()));
+    });
+    let about = message_to(&id);
+    let is_sending = memo(move || page.pending.has(&about));
     let runs = memo(move || bridge.with(|bridge| bridge.status.is(&BridgeStatus::Running)));
     let send = move || {
         let typed = text.get_untracked();
         if typed.trim().is_empty() || !runs.get_untracked() {
             return;
         }
+        if is_sending.get_untracked() {
+            page.say.politely(words::SENDING);
+            return;
+        }
+        if page.live.is_offline.get_untracked() {
+            page.say.politely(crate::text::page::link::OFFLINE);
+            return;
+        }
         let (id, project) = bridge
             .with_untracked(|bridge| (bridge.instance_id.to_string(), bridge.project.clone()));
-        page.message(&id, &project, &typed);
+        sent.set(typed.clone());
         text.set(String::new());
+        let of_this = typed.clone();
+        let end = Arc::new(move |is_taken: bool| {
+            let _ = sent.try_set(String::new()); // the view may be gone by now
+            let _ = text.try_update(|text| match is_taken {
+                // It was repeated from its message.
+                true if *text == of_this => text.clear(),
+                true => {}
+                false if text.starts_with(&of_this) => {}
+                false => *text = joined(&of_this, text),
+            });
+        });
+        page.message(&id, &project, &typed, end);
     };
     let keys = move |event: web_sys::KeyboardEvent| {
         if event.key() == "Enter" && !event.shift_key() && !event.is_composing() {
@@ -142,6 +186,8 @@ fn Composer(bridge: Signal<Arc<Instance>>, has_question: Signal<bool>) -> impl I
     let hint = move || {
         if !runs.get() {
             words::NOT_RUNNING
+        } else if is_sending.get() {
+            words::SENDING
         } else if has_question.get() {
             words::AFTER_ANSWER
         } else {

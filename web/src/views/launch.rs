@@ -7,7 +7,7 @@ use crate::api;
 use crate::browser;
 use crate::model::basics::Basics;
 use crate::model::launch::{self as rules, Block, Choice, Form, Ground, Kind};
-use crate::model::outcome::{self, Level, Notice};
+use crate::model::outcome::{self, Level, Notice, Then};
 use crate::model::problem::Problem;
 use crate::model::sections::Section;
 use crate::model::shown::shown;
@@ -52,6 +52,27 @@ fn last_choice(project: &str) -> Choice {
 ///
 /// The form survives a lost sign-in and a reload of this tab.
 const DRAFT: &str = "svc.launch";
+
+/// Opens the dialog with everything that a launch which failed was asked for.
+///
+/// A long prompt does not go into the address: servers refuse what is too long there.
+pub fn reopen(nav: Nav, project: &str, choice: &Choice) {
+    let is_long = choice.get("prompt").is_some_and(|prompt| prompt.len() > LONGEST_IN_ADDRESS);
+    if !is_long {
+        nav.open_launch(project, choice);
+        return;
+    }
+    let short = Choice::of(|name| match name {
+        "prompt" => String::new(),
+        name => choice.get(name).unwrap_or_default().to_owned(),
+    });
+    let address = nav.launch_address(project, &short);
+    browser::draft(DRAFT, Some(&format!("{address}\n{}", choice.text())));
+    nav.open_launch(project, &short);
+}
+
+/// Longest prompt in an address, bytes.
+const LONGEST_IN_ADDRESS: usize = 4_000;
 
 /// The draft, if it was made at this very address.
 fn draft(address: &str) -> Option<Choice> {
@@ -200,6 +221,8 @@ impl LaunchForm {
         self.is_pending.set(true);
         self.problem.set(None);
         let (key, name) = (self.key.get_value(), self.name());
+        // What was typed must not go with the dialog.
+        let choice = self.form.with_untracked(Choice::drafted);
         let opening = key.clone();
         set_timeout(
             move || {
@@ -219,11 +242,12 @@ impl LaunchForm {
                     order.notices(&name, &text).map_err(|_| Problem::Unreadable { status })
                 }),
                 &name,
+                choice,
             );
         });
     }
 
-    fn answered(self, answer: Result<Vec<Notice>, Problem>, project: &str) {
+    fn answered(self, answer: Result<Vec<Notice>, Problem>, project: &str, choice: Choice) {
         // Closed while the request was on its way: its signals are gone, the messages are not.
         let is_gone = self.is_gone.try_get_value().unwrap_or(true);
         match answer {
@@ -236,8 +260,13 @@ impl LaunchForm {
                 }
             }
             Err(problem) if is_gone => {
+                if problem == Problem::NoAnswer {
+                    self.page.live.look_again();
+                }
                 let title = page_words::not_done(words::LAUNCH, project);
-                self.page.say.notice(Notice::new(Level::Danger, title, problem.words()));
+                let again = Then::Launch(project.to_owned(), Box::new(choice));
+                let notice = Notice::new(Level::Danger, title, problem.words());
+                self.page.say.notice(notice.then(again));
             }
             Err(problem) => {
                 self.is_pending.set(false);

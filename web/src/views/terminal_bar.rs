@@ -1,6 +1,7 @@
 //! The controls around the terminal: state, size, search, copying and keys.
 
 use crate::browser;
+use crate::model::outcome::{Level, Notice};
 use crate::model::terminal::{KEYS, SIZES};
 use crate::model::time;
 use crate::page::{Page, page};
@@ -214,26 +215,28 @@ fn Typing(reader: Reader) -> impl IntoView {
     let page = page();
     let line = RwSignal::new(String::new());
     let send = move |text: &str| {
-        if reader.feed.type_in(text.to_owned()) {
+        let is_sent = reader.feed.type_in(text.to_owned());
+        if is_sent {
             reader.to_end();
         } else {
-            page.say.alert(words::NOT_SENT);
+            page.say.notice(Notice::new(Level::Warning, words::NOT_SENT.to_owned(), ""));
         }
+        is_sent
     };
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
         let text = line.get_untracked();
-        if !text.is_empty() {
-            send(&text);
+        // What was not sent stays to be sent again.
+        if text.is_empty() || send(&text) {
             line.set(String::new());
+            send("\r");
         }
-        send("\r");
         browser::focus("[data-testid=terminal-line]");
     };
     let keys = KEYS
         .map(|(label, name, text)| {
             view! {
-                <button type="button" class="btn btn-secondary" aria-label=name on:click=move |_| send(text)>{label}</button>
+                <button type="button" class="btn btn-secondary" aria-label=name on:click=move |_| { send(text); }>{label}</button>
             }
         })
         .collect_view();
