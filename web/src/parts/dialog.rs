@@ -72,12 +72,28 @@ pub fn Dialog(
             on_close.run(());
         }
     };
+    // Where two requests to close follow each other, browsers let the page prevent the first only.
+    let escape = move |event: web_sys::KeyboardEvent| {
+        if is_firm && event.key() == "Escape" {
+            event.prevent_default();
+        }
+    };
+    let closed = move |_| {
+        if is_firm
+            && let Some(dialog) = node.get_untracked()
+            && !dialog.open()
+        {
+            let _ = dialog.show_modal(); // it is in the document and not open
+        }
+    };
     view! {
         <dialog
             node_ref=node
             aria-labelledby="dialog-title"
             data-testid=testid
             on:cancel=cancel
+            on:keydown=escape
+            on:close=closed
             on:mousedown=press
             on:click=click
         >

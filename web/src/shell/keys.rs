@@ -32,6 +32,13 @@ fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> b
     let key = event.key();
     let is_chord = event.ctrl_key() || event.meta_key();
     if is_chord && key == "k" {
+        let is_light = page.sheet.with_untracked(|sheet| {
+            matches!(sheet, Some(Sheet::Palette(_) | Sheet::Keys | Sheet::More))
+        });
+        if !is_light && browser::element("dialog[open]").is_some() {
+            // What the dialog holds would be lost.
+            return true;
+        }
         page.sheet.set(Some(Sheet::Palette(String::new())));
         return true;
     }
@@ -87,7 +94,7 @@ fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> b
             page.sheet.set(Some(Sheet::Keys));
             true
         }
-        (false, "/") => browser::focus("[data-testid=search], [data-testid=log-find]"),
+        (false, "/") => browser::focus("main input[type=search]"),
         (false, "j") => step(1),
         (false, "k") => step(-1),
         (false, "[") => tab(-1),
