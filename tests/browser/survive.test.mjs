@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { DEADLINE_MS, launch, tab } from './harness.mjs';
-import { part, person, row } from './person.mjs';
+import { part, person, row, until } from './person.mjs';
 import { proxy } from './proxy.mjs';
 import { world } from './world.mjs';
 
@@ -28,7 +28,7 @@ before(async () => {
   wire = await proxy();
   const origin = `http://127.0.0.1:${wire.port}`;
   machine = await world(
-    { api: {}, web: {}, busy: { knobs: { job_script: [[0, { state: 'working' }]] } } },
+    { api: {}, web: {}, busy: { knobs: { job_script: [[0, { state: 'working' }]] } }, slow: { knobs: { ready_ms: 4_000 } } },
     { auth: { allowed_origins: [origin] } },
   );
   wire.to(Number(new URL(machine.url).port));
@@ -126,6 +126,42 @@ test('H132: a lost network is shown, and the page catches up by itself', async (
   await seen(row('web', 'running'));
   await says(part('toast'), 'while you were away');
   await agrees();
+});
+
+test('a restart that the service never heard of is not said to be under way', async () => {
+  const { page: other } = await tab(browser);
+  const one = person(other);
+  await other.goto(`${home}about`, { waitUntil: 'load' });
+  await one.press(part('about-restart'));
+  await one.seen(part('restart-dialog'));
+  await other.setOfflineMode(true);
+  await one.press(part('restart-begin'));
+  // Before the page has noticed it waits for the answer, afterwards it says why it cannot ask.
+  await other.waitForSelector(`${part('restart-away')}, ${part('restart-problem')}`);
+  await one.seen(part('offline-banner'));
+  await other.setOfflineMode(false);
+  await one.gone(part('offline-banner'));
+  await one.seen(part('restart-problem'));
+  await one.gone(part('restart-away'));
+  await other.close();
+  await page.bringToFront();
+});
+
+test('a message about a start ends also when its end was not seen', async () => {
+  await machine.cli('start', 'slow', '--wait');
+  await machine.cli('stop', 'slow');
+  await press(`${row('slow', 'stopped')} ${part('act-resume')}`);
+  const starts = () =>
+    page.$$eval(part('toast'), (all) => all.some((it) => /starting/i.test(it.innerText)));
+  await until(starts);
+  // Another state comes instead of the change that the message waits for.
+  await machine.kill();
+  await seen(part('offline-banner'));
+  await machine.start();
+  await gone(part('offline-banner'));
+  await seen(row('slow', 'running'));
+  await until(async () => !(await starts()));
+  await machine.cli('stop', 'slow');
 });
 
 test('a page that slept shows what happened meanwhile', async () => {

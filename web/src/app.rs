@@ -7,6 +7,7 @@ use crate::nav::Nav;
 use crate::page::{Page, Sheet};
 use crate::reactive::{derived, dynamic, effect};
 use crate::shell::{Shell, keys};
+use crate::unsaved;
 use crate::views::inbox::Inbox;
 use crate::views::session::Session;
 use crate::views::settings::Settings;
@@ -72,14 +73,18 @@ fn App() -> impl IntoView {
     });
     effect(move || {
         // Another start of the service has answered, be it of another version.
-        page.live.basics.track();
-        page.live.outdated.track();
+        page.live.starts.track();
         if page.restarting.settle(page)
             && page.sheet.with_untracked(|sheet| *sheet == Some(Sheet::Restart))
         {
             page.sheet.set(None);
         }
     });
+    effect(move || {
+        page.live.returns.track();
+        page.restarting.did_not_begin();
+    });
+    unsaved::listen();
     let push_enabled = derived(move || {
         page.live.basics.with(|all| all.as_ref().map(|all| all.notifications.push_enabled))
     });

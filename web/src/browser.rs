@@ -290,6 +290,29 @@ pub fn focus(selector: &str) -> bool {
     element(selector).is_some_and(|element| element.focus().is_ok())
 }
 
+/// Whether something is typed into a field of the view that stands nowhere else.
+pub fn has_typed() -> bool {
+    let Ok(fields) = document().query_selector_all(
+        "main textarea, main input:not([type=search], [type=checkbox], [type=radio])",
+    ) else {
+        return false;
+    };
+    (0..fields.length()).filter_map(|at| fields.item(at)).any(|field| {
+        let input = field.dyn_ref::<web_sys::HtmlInputElement>();
+        let area = field.dyn_ref::<web_sys::HtmlTextAreaElement>();
+        input.is_some_and(|it| it.value() != it.default_value())
+            || area.is_some_and(|it| it.value() != it.default_value().unwrap_or_default())
+    })
+}
+
+/// Whether the browser would ask before the page goes, because a view holds edits.
+pub fn asks_before_leaving() -> bool {
+    let init = web_sys::EventInit::new();
+    init.set_cancelable(true);
+    let question = web_sys::Event::new_with_event_init_dict("beforeunload", &init);
+    question.is_ok_and(|event| window().dispatch_event(&event).is_ok_and(|goes| !goes))
+}
+
 /// Runs before the next paint, when what was just changed is there.
 ///
 /// The view that asked may be gone by then: signals of it are read with `try_…`.

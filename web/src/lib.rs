@@ -67,6 +67,8 @@ mod talk_feed;
 #[cfg(target_arch = "wasm32")]
 mod terminal_feed;
 #[cfg(target_arch = "wasm32")]
+mod unsaved;
+#[cfg(target_arch = "wasm32")]
 mod views;
 #[cfg(target_arch = "wasm32")]
 mod whole;

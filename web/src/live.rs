@@ -75,6 +75,10 @@ pub struct Live {
     pub link: RwSignal<Link>,
     /// Lost for long enough to say so and to stop offering actions.
     pub is_offline: Memo<bool>,
+    /// Counts connections to a start of the service that was not known before.
+    pub starts: RwSignal<u32>,
+    /// Counts connections to the start of the service that was known already.
+    pub returns: RwSignal<u32>,
     /// The page should be loaded anew.
     pub outdated: RwSignal<Option<Outdated>>,
     /// How many parts of the page show measurements.
@@ -120,6 +124,8 @@ impl Live {
                 Link::Connecting | Link::Live => false,
                 Link::Lost { since, .. } => clock.seconds() - since >= BANNER_AFTER_MS,
             }),
+            starts: RwSignal::new(0),
+            returns: RwSignal::new(0),
             outdated: RwSignal::new(None),
             measured: RwSignal::new(0),
             is_hidden: RwSignal::new(browser::is_hidden()),
@@ -318,6 +324,7 @@ impl Live {
             Step::Replace(state, caught_up) => {
                 self.progressed();
                 self.store.replace(*state);
+                self.settle_messages();
                 self.tell(caught_up);
                 focus::keep();
             }
@@ -402,6 +409,8 @@ impl Live {
         self.link.set(Link::Live);
         self.tell(caught_up);
         self.ask_samples();
+        let count = if changed_server { self.starts } else { self.returns };
+        count.update(|count| *count = count.wrapping_add(1));
         if changed_server {
             self.read_basics();
         }
@@ -432,6 +441,8 @@ impl Live {
         if why == Outdated::NewVersion
             && browser::is_hidden()
             && browser::element("dialog[open], .rename").is_none()
+            && !browser::has_typed()
+            && !browser::asks_before_leaving()
         {
             let _ = window().location().reload(); // still here if it fails: the prompt follows
         }
@@ -446,6 +457,21 @@ impl Live {
             Some(CaughtUp::Gap) => words::link::GAP.to_owned(),
         };
         self.say.done(text);
+    }
+
+    /// Settles what messages wait for: another state may have come instead of the change.
+    fn settle_messages(self) {
+        for id in self.say.followed() {
+            match self.store.instance(&id) {
+                Some(bridge) => {
+                    let bridge = bridge.get_untracked();
+                    if self.say.is_followed_to_its_end(&bridge) {
+                        self.settled(&bridge);
+                    }
+                }
+                None => self.say.unfollow(&id),
+            }
+        }
     }
 
     fn settled(self, bridge: &Arc<Instance>) {

@@ -18,12 +18,18 @@ pub struct Restarting {
     pub since: RwSignal<Option<i64>>,
     /// Why the service did not begin it.
     pub problem: RwSignal<Option<Problem>>,
+    /// Nobody knows whether the request arrived.
+    is_unanswered: RwSignal<bool>,
 }
 
 impl Restarting {
     /// None is under way.
     pub fn new() -> Self {
-        Self { since: RwSignal::new(None), problem: RwSignal::new(None) }
+        Self {
+            since: RwSignal::new(None),
+            problem: RwSignal::new(None),
+            is_unanswered: RwSignal::new(false),
+        }
     }
 
     /// Asks for it.
@@ -31,16 +37,36 @@ impl Restarting {
         if self.since.get_untracked().is_some() {
             return;
         }
+        if page.live.is_offline.get_untracked() {
+            self.problem.set(Some(Problem::NoAnswer));
+            return;
+        }
+        self.is_unanswered.set(false);
         self.problem.set(None);
         self.since.set(Some(untrack(|| page.clock.seconds())));
         spawn_local(async move {
             let asked = api::request(Method::POST, paths::SERVICE_RESTART, None, None).await;
-            // Without an answer it may have begun: then another start of the service answers.
-            if let Err(problem @ (Problem::Refused { .. } | Problem::Unreadable { .. })) = asked {
-                self.since.set(None);
-                self.problem.set(Some(problem));
+            match asked {
+                Ok(_) => {}
+                // It may have begun: then another start of the service answers, else the same one.
+                Err(Problem::NoAnswer) => self.is_unanswered.set(true),
+                Err(problem) => {
+                    self.since.set(None);
+                    self.problem.set(Some(problem));
+                }
             }
         });
+    }
+
+    /// The service that was to be restarted has answered again.
+    ///
+    /// Where nobody answered the request, it never arrived.
+    pub fn did_not_begin(self) {
+        if self.since.with_untracked(Option::is_some) && self.is_unanswered.get_untracked() {
+            self.since.set(None);
+            self.is_unanswered.set(false);
+            self.problem.set(Some(Problem::NoAnswer));
+        }
     }
 
     /// Ends it when another start of the service has answered.

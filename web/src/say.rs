@@ -109,6 +109,29 @@ impl Say {
         });
     }
 
+    /// The instances that messages follow.
+    pub fn followed(self) -> Vec<String> {
+        self.toasts.with_untracked(|toasts| {
+            let follows = toasts.iter().filter_map(|toast| toast.notice.follows.as_ref());
+            follows.map(|follows| follows.id.clone()).collect()
+        })
+    }
+
+    /// Whether a message follows this record, which settles it.
+    pub fn is_followed_to_its_end(self, bridge: &Instance) -> bool {
+        self.toasts.with_untracked(|toasts| {
+            let mut follows = toasts.iter().filter_map(|toast| toast.notice.follows.as_ref());
+            follows.any(|follows| follows.is_settled_by(bridge))
+        })
+    }
+
+    /// Takes away the messages that follow an instance which is gone.
+    pub fn unfollow(self, id: &str) {
+        self.toasts.update(|toasts| {
+            toasts.retain(|toast| toast.notice.follows.as_ref().is_none_or(|it| it.id != id));
+        });
+    }
+
     /// Takes away the message that this record settles; true when there was one.
     pub fn take_following(self, bridge: &Instance) -> bool {
         let mut found = false;

@@ -9,6 +9,7 @@ use crate::model::problem::Problem;
 use crate::model::wire;
 use crate::page::page;
 use crate::text::agent_config as words;
+use crate::unsaved;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -161,7 +162,8 @@ impl Editor {
     fn recalled(self) -> Option<Kept> {
         let is_first = self.known.try_with_untracked(Option::is_none)?;
         let key = self.subject.try_with_value(address)?;
-        let kept = KEPT.with_borrow_mut(|all| all.remove(&key));
+        let (kept, left) = KEPT.with_borrow_mut(|all| (all.remove(&key), all.len()));
+        unsaved::note_kept(left);
         kept.filter(|_| is_first)
     }
 
@@ -169,10 +171,14 @@ impl Editor {
     fn remember(self) {
         let Some(known) = self.known.get_untracked() else { return };
         let (key, draft) = (self.subject.with_value(address), self.draft.get_untracked());
-        KEPT.with_borrow_mut(|all| match draft == known.value {
-            true => drop(all.remove(&key)),
-            false => drop(all.insert(key, Kept { base: known.value, draft })),
+        let count = KEPT.with_borrow_mut(|all| {
+            match draft == known.value {
+                true => drop(all.remove(&key)),
+                false => drop(all.insert(key, Kept { base: known.value, draft })),
+            }
+            all.len()
         });
+        unsaved::note_kept(count);
     }
 
     /// Goes on with edits that were left behind.
