@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { launch, tab } from './harness.mjs';
+import { away, launch, tab } from './harness.mjs';
 import { part, person, until } from './person.mjs';
 import { world } from './world.mjs';
 
@@ -147,6 +147,22 @@ test('a project has its own changes, and one without git has no tab', async () =
   await go('/ui/projects/web?tab=changes', part('changes-none'));
   await go('/ui/projects/plain', part('project'));
   await gone('#tab-changes');
+});
+
+test('a page that lost the service says that its changes may be old', async () => {
+  const { page: other } = await tab(browser);
+  const one = person(other);
+  await other.goto(`${machine.url}/ui/s/${session.instance_id}?tab=changes`, { waitUntil: 'load' });
+  await one.seen(file('src/auth/session.ts'));
+  assert.equal(await other.$(part('changes-old')), null);
+  await away({ page, complaints }, async () => {
+    await machine.kill();
+    writeFileSync(join(tree, 'notes of mine.txt'), 'one\ntwo\nthree\n');
+    await machine.start();
+  });
+  await one.seen(part('changes-old'));
+  await other.close();
+  await page.goto(`${machine.url}/ui/projects/web`, { waitUntil: 'load' });
 });
 
 test('the worktree of an ended session is kept, or removed by typing its name', async () => {

@@ -187,3 +187,29 @@ for (const [width, height] of [
     assert.deepEqual(complaints, []);
   });
 }
+
+test('figures of a time that is not chosen any more are not shown', async () => {
+  await at(1440, 900, '/ui/usage?range=all');
+  const figures = () => page.$eval(part('usage-figures'), (it) => it.innerText);
+  await seen(part('usage-figures'));
+  const ofAll = await figures();
+  await page.setRequestInterception(true);
+  let held;
+  page.on('request', (request) => {
+    if (!held && request.url().includes('/api/usage?since=')) held = request;
+    else request.continue();
+  });
+  // Everything is of an older time, so 7 days have nothing.
+  await press(`${part('usage-range')}:nth-child(1)`);
+  await until(() => held);
+  await seen(`${part('usage')}[aria-busy="true"]`);
+  await press(`${part('usage-range')}:nth-child(4)`);
+  await seen(`${part('usage')}[aria-busy="false"]`);
+  const answered = page.waitForResponse((answer) => answer.url() === held.url());
+  held.continue();
+  await answered;
+  // What the late answer leads to has been drawn by now.
+  await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+  await page.waitForNetworkIdle({ idleTime: 500 });
+  assert.equal(await figures(), ofAll);
+});

@@ -3,9 +3,11 @@
 //! It has its own socket while the panel is visible. Older pages are read on demand.
 
 use crate::model::log::{Entry, Log, Older, Waiting};
+use crate::model::outcome::{Level, Notice};
 use crate::model::wire;
 use crate::page::Page;
 use crate::socket::{Heard, Reconnecting, Socket};
+use crate::text::log as words;
 use crate::{api, browser};
 use leptos::leptos_dom::helpers::TimeoutHandle;
 use leptos::prelude::*;
@@ -292,7 +294,10 @@ impl Feed {
                     self.publish();
                 }
                 Ok(_) => {}
-                Err(problem) => self.page.say.alert(&problem.words()),
+                Err(problem) => {
+                    let title = words::NOT_READ.to_owned();
+                    self.page.say.notice(Notice::new(Level::Warning, title, problem.words()));
+                }
             }
         });
     }

@@ -1,10 +1,13 @@
 //! The turns of one conversation: pages on demand, and a socket while it is shown.
 
 use crate::api;
+use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
 use crate::model::talk::{PAGE, Window};
 use crate::model::wire;
+use crate::page::{Page, page};
 use crate::socket::{Heard, Reconnecting, Socket};
+use crate::text::conversation as words;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::internal::conversations::{Conversation, ConversationPage, ConversationTail};
@@ -48,6 +51,7 @@ pub struct TalkFeed {
     /// Told before older turns come, while the old height can still be measured.
     pub before_older: StoredValue<Option<Callback<()>>>,
     offset: StoredValue<u64>,
+    page: Page,
     line: StoredValue<Reconnecting, LocalStorage>,
 }
 
@@ -67,6 +71,7 @@ impl TalkFeed {
             is_turning: RwSignal::new(false),
             before_older: StoredValue::new(None),
             offset: StoredValue::new(0),
+            page: page(),
             line: StoredValue::new_local(Reconnecting::default()),
         };
         on_cleanup(move || {
@@ -142,7 +147,15 @@ impl TalkFeed {
             while at < to {
                 let Some(path) = self.path() else { return };
                 let path = format!("{path}?order=asc&cursor={at}&limit={}", to - at);
-                let Ok(page) = api::get::<ConversationPage>(&path).await else { break };
+                let page = match api::get::<ConversationPage>(&path).await {
+                    Ok(page) => page,
+                    Err(problem) => {
+                        let title = words::NOT_READ.to_owned();
+                        let notice = Notice::new(Level::Warning, title, problem.words());
+                        self.page.say.notice(notice);
+                        break;
+                    }
+                };
                 total = page.total;
                 turns.extend(page.turns);
                 match page.next_cursor {

@@ -130,3 +130,6 @@ pub fn pending(n: u64) -> String {
         n => format!("{n} files are still being read"),
     }
 }
+
+/// More turns of a conversation, title.
+pub const NOT_READ: &str = "More of the conversation could not be read";

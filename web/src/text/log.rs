@@ -103,3 +103,6 @@ pub const ROTATED: &str = "Log rotated";
 pub const GAP: &str = "Some lines are missing here";
 /// Mark.
 pub const ENDED: &str = "Ended";
+
+/// An older part of a log, title.
+pub const NOT_READ: &str = "The older lines could not be read";

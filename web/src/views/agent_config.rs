@@ -122,16 +122,27 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
     };
     // Counted anew for each project, and after each write.
     let counts = RwSignal::new(None::<ConfigOverview>);
+    let counted = StoredValue::new(String::new());
     let writes = RwSignal::new(0);
     provide_context(Writes(writes));
     effect(move || {
         writes.track();
-        let path = match project.get() {
-            none if none.is_empty() => format!("{CONFIG_WRITE}/overview"),
-            name => format!("{CONFIG_WRITE}/overview?project={}", segment(&name)),
+        let asked = project.get();
+        let path = match asked.as_str() {
+            "" => format!("{CONFIG_WRITE}/overview"),
+            name => format!("{CONFIG_WRITE}/overview?project={}", segment(name)),
         };
+        if counted.try_update_value(|of| std::mem::replace(of, asked.clone()))
+            != Some(asked.clone())
+        {
+            counts.set(None); // those of another project
+        }
         spawn_local(async move {
-            if let Ok(found) = api::get::<ConfigOverview>(&path).await {
+            let found = api::get::<ConfigOverview>(&path).await;
+            // Another project may be shown by now.
+            if let Ok(found) = found
+                && project.try_get_untracked().as_ref() == Some(&asked)
+            {
                 let _ = counts.try_set(Some(found));
             }
         });

@@ -15,7 +15,7 @@ use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::prefs;
 use crate::reactive::{dynamic, effect, live, memo};
-use crate::socket::{Heard, Socket};
+use crate::socket::{Heard, Reconnecting, Socket};
 use crate::text::changes as words;
 use crate::views::changed_file::changed_file;
 use leptos::prelude::*;
@@ -24,6 +24,7 @@ use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::changes::{ChangedFile, Changes, ChangesNotice};
+use svc_shared::stream::close;
 
 /// Query member that names the file.
 pub(super) const FILE: &str = "file";
@@ -145,6 +146,58 @@ impl Reader {
     }
 }
 
+/// Hears of changes, as long as the panel exists.
+#[derive(Clone, Copy)]
+struct Notices {
+    reader: Reader,
+    path: StoredValue<String>,
+    line: StoredValue<Line, LocalStorage>,
+}
+
+/// The connection of [`Notices`].
+#[derive(Default)]
+struct Line {
+    line: Reconnecting,
+    /// It was there before: nothing is known of what changed meanwhile.
+    was_lost: bool,
+}
+
+impl Notices {
+    fn connect(self) {
+        let Some(path) = self.path.try_get_value() else { return }; // closed meanwhile
+        let socket = Socket::open(&path, move |heard| match heard {
+            Heard::Open => {}
+            Heard::Text(text) => self.told(&text),
+            // It will not be there at the next try either.
+            Heard::Closed(close::UNKNOWN | close::AMBIGUOUS | close::WRONG_KIND) => {}
+            Heard::Closed(_) => self.again(),
+        });
+        let is_refused = socket.is_none();
+        self.line.try_update_value(|it| it.line.hold(socket));
+        if is_refused {
+            self.again();
+        }
+    }
+
+    fn told(self, text: &str) {
+        let Ok(notice) = wire::read::<ChangesNotice>(text) else { return };
+        let was_lost = self.line.try_update_value(|it| {
+            it.line.works();
+            std::mem::take(&mut it.was_lost)
+        });
+        if notice.changed || was_lost == Some(true) {
+            self.reader.is_old.try_set(true);
+        }
+    }
+
+    fn again(self) {
+        self.line.try_update_value(|it| {
+            it.was_lost = true;
+            it.line.connect_later(move || self.connect());
+        });
+    }
+}
+
 /// The panel.
 #[component]
 pub fn ChangesPanel(
@@ -156,17 +209,14 @@ pub fn ChangesPanel(
 ) -> impl IntoView {
     let reader = Reader::of(path);
     // Nothing is drawn anew under the reader: a note says that something is new.
-    let socket = notices.and_then(|path| {
-        Socket::open(&path, move |heard| {
-            if let Heard::Text(text) = heard
-                && wire::read::<ChangesNotice>(&text).is_ok_and(|notice| notice.changed)
-            {
-                reader.is_old.try_set(true);
-            }
-        })
-    });
-    let socket = StoredValue::new_local(socket);
-    on_cleanup(move || drop(socket.try_update_value(Option::take)));
+    if let Some(path) = notices {
+        Notices {
+            reader,
+            path: StoredValue::new(path),
+            line: StoredValue::new_local(Line::default()),
+        }
+        .connect();
+    }
     reader.reload();
     effect(move || {
         reader.chosen.track();

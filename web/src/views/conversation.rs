@@ -5,6 +5,7 @@
 use crate::api;
 use crate::appear::enter;
 use crate::browser;
+use crate::model::outcome::{Level, Notice, Then};
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::talk::{self, Shown, Window};
@@ -18,6 +19,7 @@ use crate::prefs;
 use crate::reactive::{dynamic, effect, live, memo};
 use crate::talk_feed::{Reading, TalkFeed};
 use crate::text::conversation as words;
+use crate::text::page as page_words;
 use crate::views::conversations::failed;
 use crate::views::home::Loading;
 use crate::views::prose::{Plain, Prose};
@@ -142,10 +144,23 @@ fn Head(feed: TalkFeed) -> impl IntoView {
                 api::request(Method::POST, &path, Some(wire::written(&request)), Some(&key));
             match api::understood::<SpawnResult>(answer.await) {
                 Ok(result) => {
-                    page.say.politely(words::FORKED);
-                    nav.to(&browser::session_href(result.instance.instance_id.as_str()));
+                    let id = result.instance.instance_id.to_string();
+                    match is_forking.try_get_untracked() {
+                        Some(_) => {
+                            page.say.politely(words::FORKED);
+                            nav.to(&browser::session_href(&id));
+                        }
+                        // Whoever left the conversation is not taken away from where they are.
+                        None => page.say.notice(
+                            Notice::new(Level::Success, words::FORKED.to_owned(), "")
+                                .then(Then::View(id)),
+                        ),
+                    }
                 }
-                Err(problem) => page.say.alert(&problem.words()),
+                Err(problem) => {
+                    let title = page_words::not_done(words::FORK, &request.project);
+                    page.say.notice(Notice::new(Level::Danger, title, problem.words()));
+                }
             }
             is_forking.try_set(false); // left meanwhile: fine
         });

@@ -37,10 +37,12 @@ pub fn Spending() -> impl IntoView {
     let display = memo(move || {
         page.live.basics.with(|basics| basics.as_ref().map(|basics| basics.usage.clone()))
     });
-    let found = RwSignal::new(None::<Result<UsageReport, Problem>>);
+    // With the time that was asked for: an answer about another one is not shown.
+    let found = RwSignal::new(None::<(String, Result<UsageReport, Problem>)>);
     let range = memo(move || nav.member(RANGE));
     let ask = move || {
-        let since = spending::since(&range.get_untracked(), page.clock.now());
+        let asked = range.get_untracked();
+        let since = spending::since(&asked, page.clock.now());
         let path = match since {
             None => paths::USAGE.to_owned(),
             Some(at) => {
@@ -50,7 +52,10 @@ pub fn Spending() -> impl IntoView {
         };
         spawn_local(async move {
             let answer = api::get::<UsageReport>(&path).await;
-            found.try_set(Some(answer)); // left meanwhile: fine
+            // Left meanwhile, or another time is wanted by now.
+            if range.try_get_untracked().as_ref() == Some(&asked) {
+                found.try_set(Some((asked, answer)));
+            }
         });
     };
     effect(move || {
@@ -61,7 +66,8 @@ pub fn Spending() -> impl IntoView {
         }
     });
     effect(move || {
-        let is_partial = found.with(|found| matches!(found, Some(Ok(report)) if !report.complete));
+        let is_partial =
+            found.with(|found| matches!(found, Some((_, Ok(report))) if !report.complete));
         if is_partial && let Ok(timer) = set_timeout_with_handle(ask, AGAIN) {
             on_cleanup(move || timer.clear());
         }
@@ -71,16 +77,18 @@ pub fn Spending() -> impl IntoView {
             view! { <div class="card empty" data-testid="usage-off"><p>{words::OFF}</p></div> }
                 .into_any()
         }
-        (Some(display), Some(Ok(report))) => whole(report, display),
-        (_, Some(Err(problem))) => failed(&problem, Callback::new(move |()| ask())),
+        (Some(display), Some((asked, Ok(report)))) => whole(report, display, asked),
+        (_, Some((_, Err(problem)))) => failed(&problem, Callback::new(move |()| ask())),
         (_, None) | (None, _) => view! { <Loading /> }.into_any(),
     })
 }
 
-fn whole(report: UsageReport, display: UsageDisplay) -> AnyView {
+fn whole(report: UsageReport, display: UsageDisplay, asked: String) -> AnyView {
     let nav = nav();
     let has_money = spending::has_money(&display);
     let range = memo(move || nav.member(RANGE));
+    // Another time was chosen, and its figures are on their way.
+    let is_old = memo(move || range.with(|range| *range != asked));
     let choices: Vec<AnyView> = words::RANGES
         .map(|(value, label)| {
             view! {
@@ -97,12 +105,12 @@ fn whole(report: UsageReport, display: UsageDisplay) -> AnyView {
     let text = spending::csv(&report, &display);
     let rows = spending::rows(&report, has_money);
     view! {
-        <div class="spending" data-testid="usage">
+        <div class="spending" data-testid="usage" aria-busy=live(move || is_old.get().to_string())>
             <div class="toolbar">
                 <div class="filters" role="group" aria-label=words::RANGE>{choices}</div>
                 <div class="end sort">
                     <span class="num" role="status">{words::as_of(clock.as_deref(), report.pending_files)}</span>
-                    <button type="button" class="btn btn-secondary" data-testid="usage-csv" on:click=move |_| browser::download(words::CSV_NAME, &text)>
+                    <button type="button" class="btn btn-secondary" data-testid="usage-csv" disabled=live(move || is_old.get()) on:click=move |_| browser::download(words::CSV_NAME, &text)>
                         {icon("download", 16)} {words::CSV}
                     </button>
                 </div>
