@@ -13,6 +13,7 @@ use crate::read_model::ReadModel;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use svc_domain::effect::Lifecycle;
 use svc_domain::hosted::{Command, Fact, HostedSession, Refusal, State, Step, decide, observe};
 use svc_ports::Clock;
@@ -26,6 +27,8 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 
 /// Tries against a row that others write at the same time.
 const TRIES: u32 = 20;
+/// Between two tries to record that an event is announced.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// What a change of a row led to.
 #[derive(Debug)]
@@ -349,12 +352,17 @@ impl HostedRows {
     async fn announce(&self, session: &HostedSession, event: Lifecycle) {
         let Some(readers) = &self.readers else { return };
         let (id, generation) = (&session.id, session.generation);
-        match self.store.claim_announcement(id, generation, event, self.clock.now()).await {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(error) => {
-                tracing::warn!(bridge.id = %id, error = %error, "an event was not announced");
-                return;
+        for is_last in [false, false, true] {
+            let now = self.clock.now();
+            match self.store.claim_announcement(id, generation, event, now).await {
+                Ok(true) => break,
+                Ok(false) => return,
+                Err(error) if is_last => {
+                    tracing::warn!(bridge.id = %id, error = %error, "an event was not announced");
+                    return;
+                }
+                // Nobody else announces it.
+                Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
         readers.happened(&self.event(session, event.name()));
