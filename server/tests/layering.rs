@@ -261,7 +261,11 @@ fn no_module_names_what_is_none_of_its_business() {
 /// A part knows no page, a rule no view.
 const PAGE: &[(&str, &[&str], &[&str])] = &[
     ("rules", &["model", "text"], &[]),
-    ("browser", &["browser", "clock", "crash", "focus", "layers", "reactive", "whole"], &["rules"]),
+    (
+        "browser",
+        &["browser", "clock", "crash", "focus", "layers", "reactive", "unsaved", "whole"],
+        &["rules"],
+    ),
     ("parts", &["parts"], &["rules", "browser"]),
     ("wire", &["api", "socket"], &["rules", "browser"]),
     (

@@ -459,7 +459,9 @@ impl Live {
         self.say.done(text);
     }
 
-    /// Settles what messages wait for: another state may have come instead of the change.
+    /// Settles what messages wait for.
+    ///
+    /// Another state may have come instead of the change.
     fn settle_messages(self) {
         for id in self.say.followed() {
             match self.store.instance(&id) {

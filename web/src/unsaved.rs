@@ -1,4 +1,4 @@
-//! What would be lost with the page: edits that no view shows at the moment, and what is typed.
+//! Edits that would be lost with the page, though no view shows them at the moment.
 
 use leptos::prelude::*;
 use std::cell::Cell;

@@ -417,14 +417,8 @@ impl UseCases {
             clock: Arc::clone(&clock),
             doctor: Arc::clone(&last),
         });
-        let keeper_list = Arc::new(KeeperList {
-            config: Arc::clone(&config),
-            host: Arc::clone(&host),
-            registry: Arc::clone(&registry),
-            refs: Arc::clone(&refs),
-            doctor: Arc::clone(&last),
-            tasks: tasks.clone(),
-        });
+        let keeper_list =
+            Arc::new(KeeperList::new(&config, &host, &registry, &refs, &last, &tasks));
         let doctor = Arc::new(Examiner {
             config: Arc::clone(&config),
             origin: parts.origin,

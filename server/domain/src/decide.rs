@@ -185,7 +185,9 @@ fn stop(bridge: &Bridge) -> Step {
     }
 }
 
-/// Records with the intent to stop that a start is to follow: it survives the service.
+/// Records that a start is to follow the stop.
+///
+/// So it follows also when the service dies in between.
 fn stop_to_heal(bridge: &Bridge, now: Timestamp) -> Step {
     match &bridge.state {
         State::Ended(_) => Step::Unchanged,

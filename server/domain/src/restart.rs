@@ -11,7 +11,9 @@ use svc_shared::status::{AfterReboot, ExitReason, RestartPolicy};
 /// Restarts that a reboot causes begin spread over this time.
 pub const REBOOT_SPREAD: Duration = Duration::from_secs(10);
 
-/// Whoever stopped a bridge to heal it starts it within this time, or the supervisor does.
+/// Time for whoever stopped a bridge to heal it to start it.
+///
+/// Afterwards the supervisor does.
 pub const HEALED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Most bridges that are started again at the same time.

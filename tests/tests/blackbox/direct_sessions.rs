@@ -338,7 +338,7 @@ async fn h98_a_stop_interrupted_after_its_intent_is_finished_and_never_a_crash()
     assert_eq!(after.exit_reason.unwrap().to_string(), "operator_stop");
 }
 
-/// H104: what the agent started ends with it, also what ignores signals or left its group.
+/// H104: what the agent started ends with it.
 #[tokio::test]
 async fn h104_a_stop_ends_everything_that_the_agent_started() {
     for mode in ["ignore_signals", "new_session", "unmarked"] {
@@ -362,7 +362,7 @@ async fn h104_a_stop_ends_everything_that_the_agent_started() {
     }
 }
 
-/// What was answered before a restart of the service is shown as answered, also at the end.
+/// What was answered before a restart of the service stays answered.
 #[tokio::test]
 async fn an_answer_of_before_a_restart_stays_an_answer() {
     let world = enabled();

@@ -174,7 +174,7 @@ async fn h107_a_bridge_is_restarted_by_hand_only_while_its_link_is_lost() {
     assert_eq!((&healed["instance_id"], &healed["generation"]), (&json!(id), &json!(3)));
 }
 
-/// H112: a bridge that was stopped to be healed is started again, whoever died in between.
+/// H112: a bridge that was stopped to be healed is started again.
 #[tokio::test]
 async fn h112_a_heal_that_dies_between_stop_and_start_is_finished() {
     let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };

@@ -11,9 +11,9 @@ pub struct VisibleWatch {
 }
 
 impl VisibleWatch {
-    /// Watches within `root`, or within the window; `margin` moves the edges as in a style sheet.
+    /// Watches within `root`, or within the window.
     ///
-    /// `changed` is called for an element that came or went, and once for each at the beginning.
+    /// `margin` moves the edges as in a style sheet. `changed` is called for an element that came or went, and once for each at the beginning.
     pub fn new(
         root: Option<&Element>,
         margin: &str,

@@ -1,7 +1,10 @@
 //! The launch dialog.
 
+mod draft;
 mod fields;
 mod later;
+
+pub use draft::reopen;
 
 use crate::api;
 use crate::browser;
@@ -46,38 +49,6 @@ fn memory(project: &str) -> String {
 
 fn last_choice(project: &str) -> Choice {
     browser::stored(&memory(project)).map(|kept| Choice::read(&kept)).unwrap_or_default()
-}
-
-/// Storage key of a filled-in form that was not sent.
-///
-/// The form survives a lost sign-in and a reload of this tab.
-const DRAFT: &str = "svc.launch";
-
-/// Opens the dialog with everything that a launch which failed was asked for.
-///
-/// A long prompt does not go into the address: servers refuse what is too long there.
-pub fn reopen(nav: Nav, project: &str, choice: &Choice) {
-    let is_long = choice.get("prompt").is_some_and(|prompt| prompt.len() > LONGEST_IN_ADDRESS);
-    if !is_long {
-        nav.open_launch(project, choice);
-        return;
-    }
-    let short = Choice::of(|name| match name {
-        "prompt" => String::new(),
-        name => choice.get(name).unwrap_or_default().to_owned(),
-    });
-    let address = nav.launch_address(project, &short);
-    browser::draft(DRAFT, Some(&format!("{address}\n{}", choice.text())));
-    nav.open_launch(project, &short);
-}
-
-/// Longest prompt in an address, bytes.
-const LONGEST_IN_ADDRESS: usize = 4_000;
-
-/// The draft, if it was made at this very address.
-fn draft(address: &str) -> Option<Choice> {
-    let kept = browser::drafted(DRAFT)?;
-    Some(Choice::read(kept.strip_prefix(address)?.strip_prefix('\n')?))
 }
 
 /// A launch without an answer for this long goes on without its dialog.
@@ -155,7 +126,7 @@ impl LaunchForm {
 
     fn close(self) {
         self.is_gone.set_value(true);
-        browser::draft(DRAFT, None);
+        draft::forget();
         self.nav.close_launch();
     }
 
@@ -344,7 +315,7 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
     let address = browser::address();
     let has_sandbox = asked.get(rules::SANDBOX).is_some();
     let first = Ground { project: &project, basics: &basics, preflight: None, beside: 0 }
-        .form(&last_choice(&name), &draft(&address).unwrap_or(asked));
+        .form(&last_choice(&name), &draft::drafted(&address).unwrap_or(asked));
     let launch = LaunchForm {
         page,
         nav,
@@ -371,8 +342,8 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
         launch.form.update(|form| form.trusts = trusts);
     });
     effect(move || {
-        let text = launch.form.with(|form| Choice::drafted(form).text());
-        browser::draft(DRAFT, Some(&format!("{address}\n{text}")));
+        let choice = launch.form.with(Choice::drafted);
+        draft::keep(&address, &choice);
     });
     let needs_trust = memo(move || launch.with(|ground, form| ground.needs_trust(form)));
     let brings = memo(move || launch.preflight.with(|p| Brings::of(p.as_ref())));

@@ -1,4 +1,6 @@
-//! The list of sections beside the settings: leads to each, and marks the one that is in view.
+//! The list of sections beside the settings.
+//!
+//! It leads to each section and marks the one that is in view.
 
 use crate::browser;
 use crate::model::settings::{Section, Texts, is_found, texts_of, texts_of_file_only};
@@ -17,8 +19,9 @@ use web_sys::Element;
 pub const ADVANCED: &str = "settings-of-advanced";
 /// Element of the keys that no editor changes.
 pub const FILE_ONLY: &str = "settings-of-file";
-/// The part of the window in which a section counts as the one that is read: below the bar at the
-/// top, above the lower half.
+/// The part of the window in which a section counts as the one that is read.
+///
+/// It is below the bar at the top and above the lower half.
 const READ_AREA: &str = "-64px 0px -50% 0px";
 
 /// Element of a section.
@@ -28,7 +31,7 @@ pub fn id(section: &str) -> String {
 }
 
 /// An entry of the list.
-struct Place {
+struct Entry {
     id: String,
     icon: &'static str,
     label: String,
@@ -65,28 +68,28 @@ pub fn places(
     file_only: &[FileOnlyKey],
     can_save: bool,
 ) -> AnyView {
-    let advanced = can_save.then(|| Place {
+    let advanced = can_save.then(|| Entry {
         id: ADVANCED.to_owned(),
         icon: "g-padlock",
         label: words::ADVANCED.to_owned(),
         keys: Keys::Advanced,
         texts: None,
     });
-    let file_only = Place {
+    let file_only = Entry {
         id: FILE_ONLY.to_owned(),
         icon: "file",
         label: words::FILE_ONLY.to_owned(),
         keys: Keys::Of(Vec::new()),
         texts: Some(file_only.iter().map(texts_of_file_only).collect()),
     };
-    let named = sections.iter().map(|one| Place {
+    let named = sections.iter().map(|one| Entry {
         id: id(one.name),
         icon: icon_of(one.name),
         label: one.label.to_owned(),
         keys: Keys::Of(one.specs.iter().map(|spec| spec.key.clone()).collect()),
         texts: Some(one.specs.iter().copied().map(texts_of).collect()),
     });
-    let all: Vec<Place> = named.chain(advanced).chain([file_only]).collect();
+    let all: Vec<Entry> = named.chain(advanced).chain([file_only]).collect();
     let list = NodeRef::<html::Nav>::new();
     let current = followed(list, all.iter().map(|place| place.id.clone()).collect());
     let count = sections.len();
@@ -124,8 +127,8 @@ fn icon_of(section: &str) -> &'static str {
 }
 
 /// A button that leads to a section, with the number of changes in it.
-fn place(form: SettingsForm, at: usize, place: Place, current: Signal<Option<usize>>) -> AnyView {
-    let Place { id, icon: shape, label, keys, texts } = place;
+fn place(form: SettingsForm, at: usize, place: Entry, current: Signal<Option<usize>>) -> AnyView {
+    let Entry { id, icon: shape, label, keys, texts } = place;
     let is_hidden = derived(move || {
         form.filter.with(|filter| {
             texts.as_ref().is_some_and(|all| !all.iter().any(|one| is_found(filter, one)))

@@ -27,12 +27,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The keepers of this state directory.
 pub struct KeeperList {
-    pub(crate) config: Arc<Config>,
-    pub(crate) host: Arc<dyn ProcessHost>,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) refs: Arc<SessionRefs>,
-    pub(crate) doctor: Arc<LastAnswer>,
-    pub(crate) tasks: Tasks,
+    config: Arc<Config>,
+    host: Arc<dyn ProcessHost>,
+    registry: Arc<Registry>,
+    refs: Arc<SessionRefs>,
+    doctor: Arc<LastAnswer>,
+    tasks: Tasks,
 }
 
 /// A keeper that lives, with the file of its record.
@@ -55,6 +55,25 @@ struct Known {
 }
 
 impl KeeperList {
+    /// Shares these parts.
+    pub(crate) fn new(
+        config: &Arc<Config>,
+        host: &Arc<dyn ProcessHost>,
+        registry: &Arc<Registry>,
+        refs: &Arc<SessionRefs>,
+        doctor: &Arc<LastAnswer>,
+        tasks: &Tasks,
+    ) -> Self {
+        Self {
+            config: Arc::clone(config),
+            host: Arc::clone(host),
+            registry: Arc::clone(registry),
+            refs: Arc::clone(refs),
+            doctor: Arc::clone(doctor),
+            tasks: tasks.clone(),
+        }
+    }
+
     /// All live keepers, by pid.
     ///
     /// # Errors

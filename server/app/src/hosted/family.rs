@@ -1,4 +1,4 @@
-//! What an agent started, and its end: nothing of a Direct Session outlives its stop (H104).
+//! The end of what an agent started: nothing of it outlives a stop (H104).
 //!
 //! A process belongs to a session that carries the name of its process, or was below its agent
 //! while that lived. Each is signalled by its identity only.

@@ -558,7 +558,9 @@ impl HostedParts {
     }
 }
 
-/// Why a process is not followed any more: only a connection that is gone is waited for.
+/// Why a process is not followed any more.
+///
+/// Only a connection that is gone is waited for; everything else is tried again.
 fn lost(client: &Client, why: &dyn std::fmt::Display) -> Result<Followed, AppError> {
     match client.closed().is_cancelled() {
         true => Ok(Followed::Lost),
