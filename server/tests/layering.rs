@@ -273,6 +273,7 @@ const PAGE: &[(&str, &[&str], &[&str])] = &[
         &[
             "act",
             "appear",
+            "drafts",
             "live",
             "log_feed",
             "talk_feed",

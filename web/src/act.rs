@@ -254,11 +254,6 @@ impl Write {
     }
 }
 
-/// What is pending while a message to a Direct Session is on its way.
-pub fn message_to(id: &str) -> String {
-    format!("message-{id}")
-}
-
 impl Page {
     /// Sends a request and says what came of it.
     pub fn write(self, write: Write) {
@@ -362,16 +357,20 @@ impl Page {
         self.write(Write { body: Some(body), ..write });
     }
 
-    /// Sends a message to the agent of a Direct Session.
-    pub fn message(self, id: &str, project: &str, text: &str, on_end: OnEnd) {
+    /// Sends what stands in the message box of a Direct Session.
+    pub fn message(self, id: &str, project: &str) {
+        let Some(text) = self.drafts.begin(id) else { return };
         let path = paths::instance_action(id, "message");
-        let about = message_to(id);
         let object = project.to_owned();
+        // One at a time by the drafts; a repeat of a refused one is another request.
+        let about = format!("message-{id}-{}", browser::repeat_key());
         let write = Write::new(about, direct::SEND_TO, object, Method::POST, path, |write, _| {
             said(direct::sent(&write.object))
         });
-        let body = wire::written(&MessageRequest { text: text.to_owned() });
-        self.write(Write { body: Some(body), on_end: Some(on_end), ..write });
+        let body = wire::written(&MessageRequest { text: text.clone() });
+        let id = id.to_owned();
+        let end: OnEnd = Arc::new(move |is_taken| self.drafts.end(&id, &text, is_taken));
+        self.write(Write { body: Some(body), on_end: Some(end), ..write });
     }
 
     /// Trusts the folder of a project.

@@ -23,6 +23,8 @@ mod crash;
 #[cfg(target_arch = "wasm32")]
 mod direct_feed;
 #[cfg(target_arch = "wasm32")]
+mod drafts;
+#[cfg(target_arch = "wasm32")]
 mod focus;
 #[cfg(target_arch = "wasm32")]
 mod gallery;

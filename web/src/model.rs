@@ -15,6 +15,7 @@ pub mod launch;
 pub mod link;
 pub mod log;
 pub mod markdown;
+pub mod message;
 pub mod new_project;
 pub mod notify;
 pub mod offers;

@@ -3,6 +3,7 @@
 use crate::act::{Pending, Target, TrustGate, Write};
 use crate::browser;
 use crate::clock::Clock;
+use crate::drafts::Drafts;
 use crate::live::Live;
 use crate::model::bulk::Verb;
 use crate::model::new_project::Making;
@@ -50,6 +51,8 @@ pub struct Page {
     pub clock: Clock,
     /// Requests on their way.
     pub pending: Pending,
+    /// Messages that are not sent yet.
+    pub drafts: Drafts,
     /// Removals that wait for the service to be back.
     pub later: RwSignal<Vec<Write>>,
     /// Some rows are selected.
@@ -92,6 +95,7 @@ impl Page {
             say,
             clock,
             pending: Pending::new(),
+            drafts: Drafts::new(),
             later: RwSignal::new(Vec::new()),
             is_selecting: memo(move || !store.selected.with(Vec::is_empty)),
             trust_gate: RwSignal::new(None),

@@ -1,7 +1,5 @@
 //! The live view of a Direct Session: conversation, questions, message box.
 
-use crate::act::message_to;
-use crate::browser;
 use crate::direct_feed::{DirectFeed, Hearing};
 use crate::model::direct::Entry;
 use crate::model::shown::shown;
@@ -119,63 +117,28 @@ fn step(tool: &str, about: &str, outcome: Option<&(String, bool)>) -> AnyView {
     .into_any()
 }
 
-/// Storage key of a message that was not sent; the id of its session follows.
-const DRAFT: &str = "svc.message.";
-
-/// Two texts below each other.
-fn joined(first: &str, second: &str) -> String {
-    match (first, second) {
-        ("", one) | (one, "") => one.to_owned(),
-        (first, second) => format!("{first}\n{second}"),
-    }
-}
-
 /// The message box.
 #[component]
 fn Composer(bridge: Signal<Arc<Instance>>, has_question: Signal<bool>) -> impl IntoView {
     let page = page();
     let id = bridge.with_untracked(|bridge| bridge.instance_id.to_string());
-    // What is typed survives a view that is left, a lost sign-in and a reload.
-    let kept = format!("{DRAFT}{id}");
-    let text = RwSignal::new(browser::drafted(&kept).unwrap_or_default());
-    // What was sent and is not answered: refused, it stands in the box again.
-    let sent = RwSignal::new(String::new());
-    effect(move || {
-        let all = joined(&sent.get(), &text.get());
-        browser::draft(&kept, Some(all.as_str()).filter(|all| !all.is_empty()));
-    });
-    let about = message_to(&id);
-    let is_sending = memo(move || page.pending.has(&about));
+    page.drafts.open(&id);
+    let id = StoredValue::new(id);
+    let text = move || id.with_value(|id| page.drafts.text(id));
+    let is_sending = memo(move || id.with_value(|id| page.drafts.is_sending(id)));
     let runs = memo(move || bridge.with(|bridge| bridge.status.is(&BridgeStatus::Running)));
     let send = move || {
-        let typed = text.get_untracked();
-        if typed.trim().is_empty() || !runs.get_untracked() {
-            return;
-        }
-        if is_sending.get_untracked() {
-            page.say.politely(words::SENDING);
+        if !runs.get_untracked() {
             return;
         }
         if page.live.is_offline.get_untracked() {
             page.say.politely(crate::text::page::link::OFFLINE);
-            return;
+        } else if is_sending.get_untracked() {
+            page.say.politely(words::SENDING);
+        } else {
+            let project = bridge.with_untracked(|bridge| bridge.project.clone());
+            id.with_value(|id| page.message(id, &project));
         }
-        let (id, project) = bridge
-            .with_untracked(|bridge| (bridge.instance_id.to_string(), bridge.project.clone()));
-        sent.set(typed.clone());
-        text.set(String::new());
-        let of_this = typed.clone();
-        let end = Arc::new(move |is_taken: bool| {
-            let _ = sent.try_set(String::new()); // the view may be gone by now
-            let _ = text.try_update(|text| match is_taken {
-                // It was repeated from its message.
-                true if *text == of_this => text.clear(),
-                true => {}
-                false if text.starts_with(&of_this) => {}
-                false => *text = joined(&of_this, text),
-            });
-        });
-        page.message(&id, &project, &typed, end);
     };
     let keys = move |event: web_sys::KeyboardEvent| {
         if event.key() == "Enter" && !event.shift_key() && !event.is_composing() {
@@ -209,8 +172,8 @@ fn Composer(bridge: Signal<Arc<Instance>>, has_question: Signal<bool>) -> impl I
                 placeholder=words::MESSAGE
                 data-testid="message"
                 disabled=live(move || !runs.get())
-                prop:value=text
-                on:input=move |event| text.set(event_target_value(&event))
+                prop:value=live(text)
+                on:input=move |event| id.with_value(|id| page.drafts.type_in(id, event_target_value(&event)))
                 on:keydown=keys
             ></textarea>
             <button type="submit" class=ButtonStyle::Primary.class() data-testid="send" disabled=live(move || !runs.get())>
