@@ -249,18 +249,17 @@ impl Launcher {
             return self.not_started(id, generation, &error).await;
         }
         hit("spawn.after_exec").await;
-        self.executed(id, generation).await;
-        Ok(true)
+        Ok(self.executed(id, generation).await)
     }
 
-    /// Records that the agent runs.
+    /// Records that the agent runs; tells whether it could be recorded.
     ///
     /// A failure is no reason to say that nothing was started: whoever asked would start a second
-    /// agent. The watcher goes on from the row as it is.
-    async fn executed(&self, id: &InstanceId, generation: u32) {
+    /// agent. The reconciler takes over what nobody watches.
+    async fn executed(&self, id: &InstanceId, generation: u32) -> bool {
         for _ in 0..TRIES {
             match self.transitions.observe(id, generation, Fact::Executed).await {
-                Ok(_) => return,
+                Ok(_) => return true,
                 Err(error) => tracing::warn!(
                     bridge.id = %id, error = %error,
                     "the start of bridge {} is not recorded yet", id.short()
@@ -268,6 +267,7 @@ impl Launcher {
             }
             tokio::time::sleep(PAUSE).await;
         }
+        false
     }
 
     /// Lets sessions of this launch begin with a recap of the conversation before them.
