@@ -198,7 +198,12 @@ impl Restore {
             if self.is_made_due(&bridge.id, done) {
                 // Whoever cancelled it came between the question and the command.
                 let command = Command::CallOff { why: None };
-                let _ = self.transitions.command(&bridge.id, command, Cap::default()).await?;
+                let called_off =
+                    self.transitions.command(&bridge.id, command, Cap::default()).await;
+                if let Err(error) = called_off {
+                    tracing::warn!(bridge.id = %bridge.id, error = %error, "a restore that was \
+                        cancelled goes on");
+                }
             }
         }
         self.follow();
@@ -231,7 +236,8 @@ impl Restore {
         let mut job = self.job();
         let Some(job) = job.as_mut().filter(|job| job.is_cancelled) else { return false };
         if let Some(item) = job.items.iter_mut().find(|item| item.id == *id) {
-            item.ends(RestoreStep::Skipped, "the restore was cancelled");
+            // Whoever follows the records says so, and tells of the end.
+            item.is_due = true;
         }
         true
     }
