@@ -385,7 +385,11 @@ fn doubt(bridge: &Bridge, code: Option<QuarantineCode>) -> Step {
     if bridge.quarantine == code {
         return Step::Unchanged;
     }
-    becomes(Bridge { quarantine: code, ..bridge.clone() }, Vec::new())
+    // Who is stopped to be healed and cannot be ended is left to a person.
+    let is_left = bridge.is_live() && code.is_some();
+    let next_at = bridge.restarts.next_at.filter(|_| !is_left);
+    let restarts = Restarts { next_at, ..bridge.restarts.clone() };
+    becomes(Bridge { quarantine: code, restarts, ..bridge.clone() }, Vec::new())
 }
 
 fn advise(bridge: &Bridge, notice: Option<String>) -> Step {

@@ -14,7 +14,9 @@ use svc_domain::restart::{
     is_starting, policy, postponed,
 };
 use svc_shared::Timestamp;
-use svc_shared::status::{AfterReboot, BridgeStatus, ExitReason, Origin, RestartPolicy};
+use svc_shared::status::{
+    AfterReboot, BridgeStatus, ExitReason, Origin, QuarantineCode, RestartPolicy,
+};
 
 const NOW: i64 = 1_795_000_000_000;
 const MIDDLE: u32 = u32::MAX / 2 + 1;
@@ -311,6 +313,10 @@ fn a_bridge_that_is_stopped_to_be_healed_is_started_again_unless_somebody_stops_
     let stopped = told(&healing, Command::Stop, at(2)).unwrap();
     assert_eq!(told(&stopped, Command::StopToHeal, at(2)).unwrap(), stopped);
     assert_eq!(seen(&stopped, exit(Some(0)), &never, at(3)).restarts, Restarts::default());
+    // What cannot be ended is left to a person, whenever it ends.
+    let stuck = Fact::Doubt(QuarantineCode::Unkillable);
+    let stuck = seen(&healing, stuck, &never, at(2));
+    assert_eq!(seen(&stuck, exit(None), &never, at(900)).restarts, Restarts::default());
 }
 
 #[test]

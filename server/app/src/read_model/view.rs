@@ -153,6 +153,8 @@ impl View {
     /// The policy that is carried out, and where it stands.
     fn restart(&self, bridge: &Bridge) -> Restart {
         let Restarts { attempt, next_at, quarantined_at, crashes, .. } = &bridge.restarts;
+        // In a live row it says that the stop is for a heal.
+        let next_at = &next_at.filter(|_| !bridge.is_live());
         let state = match (quarantined_at, next_at) {
             (Some(_), _) => RestartState::Quarantined,
             (None, Some(_)) => RestartState::Waiting,
