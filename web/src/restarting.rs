@@ -49,7 +49,11 @@ impl Restarting {
             match asked {
                 Ok(_) => {}
                 // It may have begun: then another start of the service answers, else the same one.
-                Err(Problem::NoAnswer) => self.is_unanswered.set(true),
+                Err(Problem::NoAnswer) => {
+                    self.is_unanswered.set(true);
+                    // The line may have come back before.
+                    page.live.look_again();
+                }
                 Err(problem) => {
                     self.since.set(None);
                     self.problem.set(Some(problem));
