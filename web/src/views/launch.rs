@@ -235,9 +235,15 @@ impl LaunchForm {
                     self.page.live.look_again();
                 }
                 let title = page_words::not_done(words::LAUNCH, project);
-                let again = Then::Launch(project.to_owned(), Box::new(choice));
-                let notice = Notice::new(Level::Danger, title, problem.words());
-                self.page.say.notice(notice.then(again));
+                let mut notice = Notice::new(Level::Danger, title, problem.words());
+                notice.then.extend(match problem {
+                    // It may have started: another launch could be a second agent.
+                    Problem::NoAnswer => {
+                        choice.get("prompt").map(|prompt| Then::Copy(prompt.to_owned()))
+                    }
+                    _ => Some(Then::Launch(project.to_owned(), Box::new(choice))),
+                });
+                self.page.say.notice(notice);
             }
             Err(problem) => {
                 self.is_pending.set(false);
