@@ -290,18 +290,12 @@ pub fn focus(selector: &str) -> bool {
     element(selector).is_some_and(|element| element.focus().is_ok())
 }
 
-/// Whether something is typed into a field of the view that stands nowhere else.
+/// Whether something is typed into a field that nobody keeps.
 pub fn has_typed() -> bool {
-    let Ok(fields) = document().query_selector_all(
-        "main textarea, main input:not([type=search], [type=checkbox], [type=radio])",
-    ) else {
-        return false;
-    };
+    let Ok(fields) = document().query_selector_all("[data-unsent]") else { return false };
     (0..fields.length()).filter_map(|at| fields.item(at)).any(|field| {
         let input = field.dyn_ref::<web_sys::HtmlInputElement>();
-        let area = field.dyn_ref::<web_sys::HtmlTextAreaElement>();
-        input.is_some_and(|it| it.value() != it.default_value())
-            || area.is_some_and(|it| it.value() != it.default_value().unwrap_or_default())
+        input.is_some_and(|input| !input.value().is_empty())
     })
 }
 

@@ -80,6 +80,7 @@ pub fn Question(
                     aria-label=words::REASON
                     placeholder=words::REASON
                     maxlength="2000"
+                    data-unsent=""
                     prop:value=reason
                     on:input=move |event| reason.set(event_target_value(&event))
                 />

@@ -270,6 +270,7 @@ fn Answers(of: Asked) -> impl IntoView {
                 aria-label=words::REASON
                 placeholder=words::REASON
                 maxlength="2000"
+                data-unsent=""
                 prop:value=reason
                 on:input=move |event| reason.set(event_target_value(&event))
             />

@@ -250,6 +250,7 @@ fn Typing(reader: Reader) -> impl IntoView {
                 spellcheck="false"
                 enterkeyhint="send"
                 maxlength="4000"
+                data-unsent=""
                 aria-label=words::TYPE_HERE
                 placeholder=words::TYPE_HERE
                 data-testid="terminal-line"
