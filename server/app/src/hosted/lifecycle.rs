@@ -37,11 +37,8 @@ impl HostedParts {
     ) -> Result<HostedSession, AppError> {
         // Who dropped every mark can only be told by its parent, and only while that lives.
         let below = self.below(session).await;
-        let failed = match self.stop_by_daemon(session).await {
-            Ok(stopped) => {
-                self.end_leftovers(session, below).await;
-                return Ok(stopped);
-            }
+        let failed = match self.stop_by_daemon(session, &below).await {
+            Ok(stopped) => return Ok(stopped),
             Err(error) => error,
         };
         if !self.end_directly(session).await? {
@@ -78,7 +75,14 @@ impl HostedParts {
     }
 
     /// Has the daemon end the agent.
-    async fn stop_by_daemon(&self, session: &HostedSession) -> Result<HostedSession, AppError> {
+    ///
+    /// What it started, as far as `below` and the processes themselves say, ends before the end is
+    /// recorded: who dies in between finishes the stop later.
+    async fn stop_by_daemon(
+        self: &Arc<Self>,
+        session: &HostedSession,
+        below: &[ProcessIdentity],
+    ) -> Result<HostedSession, AppError> {
         let silent = |_| super::link::failed(CallError::Unreachable);
         let client = tokio::time::timeout(GRACE, self.link.client()).await.map_err(silent)??;
         for signal in ["INT", "KILL"] {
@@ -93,6 +97,7 @@ impl HostedParts {
             if answer.get("exited").and_then(serde_json::Value::as_bool) != Some(true) {
                 continue;
             }
+            self.end_leftovers(session, below.to_vec()).await;
             let number = |name: &str| {
                 answer
                     .get(name)

@@ -361,6 +361,11 @@ impl Pump {
             signal: frame.signal,
             detail: Some(detail).filter(|detail| !detail.is_empty()),
         };
+        let session = self.parts.rows.get(&self.id);
+        if let Some(stopping) = session.filter(|session| session.state == State::Stopping) {
+            // Whoever stops it may have died, and an end that is recorded is not stopped again.
+            self.parts.end_leftovers(&stopping, Vec::new()).await;
+        }
         self.parts.rows.observe(&self.id, &self.process, fact).await?;
         for id in std::mem::take(&mut *self.shared.inputs()).into_keys() {
             self.shared.resolved(&self.ring, &id, "interrupted");
