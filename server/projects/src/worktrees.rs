@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use crate::changes::{DEFAULT_BRANCHES, tip_of};
@@ -119,9 +119,14 @@ pub async fn named(project: &Path, name: &str) -> Result<Worktree, WorktreeError
 pub async fn own_place(project: &Path, name: &str) -> Result<PathBuf, WorktreeError> {
     let (project, name) = (project.to_owned(), name.to_owned());
     blocking(move || {
-        let (all, _) = places(&project)?;
-        let is_it = |path: &PathBuf| path.file_name() == Some(OsStr::new(&name));
-        all.into_iter().find(is_it).ok_or(WorktreeError::Unknown)
+        let place = place_of(&project)?.ok_or(WorktreeError::Unknown)?;
+        // Its first part is the whole name.
+        let first = Path::new(&name).components().next();
+        let is_name = first == Some(Component::Normal(OsStr::new(&name)));
+        let path = place.join(&name);
+        // Not by the list, which ends after so many.
+        let is_real = || path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        if is_name && is_real() { Ok(path) } else { Err(WorktreeError::Unknown) }
     })
     .await?
 }
@@ -142,7 +147,9 @@ pub async fn remove(
     let path = own_place(project, name).await?;
     let (root, below, checked) = (git_root.to_owned(), project.to_owned(), path.clone());
     blocking(move || judge(&root, &below, &checked)).await??;
-    let git = GuardedGit::open(git_root).await?;
+    let mut git = GuardedGit::open(git_root).await?;
+    // Git looks into the worktree before it removes it, which may have a configuration of its own.
+    git.switch_off_filters_of(GuardedGit::open(&path).await?);
     let mut args: Vec<&OsStr> = vec![OsStr::new("remove")];
     if force {
         // Once for changed files, once more for a lock.
@@ -164,18 +171,23 @@ pub async fn remove(
     Ok(Removed { kept_branch: (!gone).then_some(branch) })
 }
 
+/// The directory of the worktrees, if there is one.
+fn place_of(project: &Path) -> Result<Option<PathBuf>, WorktreeError> {
+    let Ok(project) = project.canonicalize() else { return Ok(None) };
+    let place = PLACE.iter().fold(project, |at, name| at.join(name));
+    match place.canonicalize() {
+        Ok(real) if real == place => Ok(Some(place)),
+        Ok(_) => Err(WorktreeError::Elsewhere(format!("`{}` is a link", PLACE.join("/")))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(WorktreeError::Unreadable(error)),
+    }
+}
+
 /// Real directories in `.claude/worktrees`, sorted, and whether there are more.
 ///
 /// Nothing is found through a link: `.claude`, the place and each worktree are real directories.
 fn places(project: &Path) -> Result<(Vec<PathBuf>, bool), WorktreeError> {
-    let Ok(project) = project.canonicalize() else { return Ok((Vec::new(), false)) };
-    let place = PLACE.iter().fold(project, |at, name| at.join(name));
-    match place.canonicalize() {
-        Ok(real) if real == place => {}
-        Ok(_) => return Err(WorktreeError::Elsewhere(format!("`{}` is a link", PLACE.join("/")))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
-        Err(error) => return Err(WorktreeError::Unreadable(error)),
-    }
+    let Some(place) = place_of(project)? else { return Ok((Vec::new(), false)) };
     let entries = fs::read_dir(&place).map_err(WorktreeError::Unreadable)?;
     let real = |entry: fs::DirEntry| {
         entry.file_type().is_ok_and(|kind| kind.is_dir()).then(|| entry.path())
@@ -235,7 +247,14 @@ async fn read_facts(worktree: &mut Worktree) -> Result<(), WorktreeError> {
     });
     worktree.is_locked = judged.await??;
     let git = GuardedGit::open(&worktree.path).await?;
-    let flags = ["--porcelain=v2", "--branch", "-z", "--untracked-files=normal"];
+    // Within a submodule git would run the filters that the submodule's own configuration names.
+    let flags = [
+        "--porcelain=v2",
+        "--branch",
+        "-z",
+        "--untracked-files=normal",
+        "--ignore-submodules=dirty",
+    ];
     let status = git.run("status", &flags).await?;
     let standing = Standing::of(&status.bytes);
     (worktree.branch, worktree.commit) = (standing.branch, standing.commit);

@@ -64,6 +64,11 @@ pub(crate) struct Printed {
 }
 
 impl GuardedGit {
+    /// Runs none of the filter drivers of another repository either.
+    pub(crate) fn switch_off_filters_of(&mut self, other: Self) {
+        self.filters.extend(other.filters);
+    }
+
     /// Looks which filter drivers the configuration names, so that none is run.
     pub(crate) async fn open(root: &Path) -> Result<Self, GitError> {
         let mut git = Self { root: root.to_owned(), filters: Vec::new() };

@@ -89,6 +89,53 @@ async fn commits_that_no_branch_has_are_counted() {
     assert_eq!((found.branch, found.loose, found.changed), (None, Some(1), Some(0)));
 }
 
+/// H41: neither a list nor a removal runs a filter of a repository.
+#[tokio::test]
+async fn h41_no_filter_of_a_submodule_or_of_a_worktree_is_run() {
+    let bench = Bench::new(&["app"]);
+    let (root, tree) = repository(&bench, "svc-00000001");
+    let (ran, driver) = (bench.base.join("ran"), |ran: &Path| {
+        format!("[filter \"x\"]\n\tclean = \"touch '{}'; cat\"\n", ran.display())
+    });
+    let append = |path: PathBuf, text: &str| {
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        fs::write(path, before + text).unwrap();
+    };
+    let sub = tree.join("sub");
+    fs::create_dir(&sub).unwrap();
+    assert!(git(&sub, "init -q -b main"));
+    fs::write(sub.join("text"), "a\n").unwrap();
+    assert!(git(&sub, "add .") && git(&sub, "commit -q -m first"));
+    assert!(git(&tree, "add sub") && git(&tree, "commit -q -m sub"));
+    append(sub.join(".git/config"), &driver(&ran));
+    append(sub.join(".git/info/attributes"), "* filter=x\n");
+    // The same content, written again: git must read it to know.
+    fs::write(sub.join("text"), "a\n").unwrap();
+    let listed = worktrees::list(&root).await.unwrap();
+    assert_eq!(listed.found[0].trouble, None);
+    assert!(!ran.exists(), "a list ran a command of the submodule");
+
+    let other = add(&root, "svc-00000002");
+    assert!(git(&root, "config extensions.worktreeConfig true"));
+    append(root.join(".git/worktrees/svc-00000002/config.worktree"), &driver(&ran));
+    append(root.join(".git/info/attributes"), "* filter=x\n");
+    fs::write(other.join("text"), "a\n").unwrap();
+    let found = worktrees::named(&root, "svc-00000002").await.unwrap();
+    worktrees::remove(&root, &root, &found, false).await.unwrap();
+    assert!(!other.exists() && !ran.exists(), "a removal ran a command of the worktree");
+}
+
+#[tokio::test]
+async fn a_worktree_behind_a_long_list_is_found_by_its_name() {
+    let bench = Bench::new(&["app"]);
+    let (root, tree) = repository(&bench, "svc-zzzzzzzz");
+    for number in 0..120 {
+        fs::create_dir(root.join(format!(".claude/worktrees/a{number}"))).unwrap();
+    }
+    assert!(worktrees::list(&root).await.unwrap().truncated);
+    assert_eq!(worktrees::named(&root, "svc-zzzzzzzz").await.unwrap().path, tree);
+}
+
 #[tokio::test]
 async fn nothing_outside_the_place_of_worktrees_is_touched() {
     let bench = Bench::new(&["app", "other"]);
