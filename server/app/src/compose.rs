@@ -158,6 +158,7 @@ impl UseCases {
             auth: Arc::clone(&auth),
             registry: Arc::clone(&registry),
             audit: Arc::clone(&audit),
+            tasks: tasks.clone(),
         });
         let devices =
             Arc::new(Devices { auth: Arc::clone(&auth), registry: Arc::clone(&registry) });
@@ -421,7 +422,7 @@ impl UseCases {
             Arc::new(KeeperList::new(&config, &host, &registry, &refs, &last, &tasks));
         let doctor = Arc::new(Examiner {
             config: Arc::clone(&config),
-            origin: parts.origin,
+            origin: parts.origin.clone(),
             agent: Arc::clone(&agent),
             host: Arc::clone(&host),
             registry: Arc::clone(&registry),
@@ -454,7 +455,7 @@ impl UseCases {
         let history = Arc::new(History::new(&config, &store, &catalog, &transcripts));
         let support = Support::new(&doctor, &history, &reports);
         let legacy = LegacyImport::new(&config, &registry, &catalog, &clock);
-        let temporaries = Arc::new(Temporaries::new(&config, &agent, &catalog));
+        let temporaries = Arc::new(Temporaries::new(&config, &agent, &catalog, &parts.origin));
         let clones = Arc::new(Clones::new(ClonesParts {
             config: Arc::clone(&config),
             rules: parts.project_rules,

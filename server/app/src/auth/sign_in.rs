@@ -49,14 +49,20 @@ impl Auth {
     /// # Errors
     /// See [`SignInError`]; then nothing is different from before.
     pub async fn sign_in(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         password: Vec<u8>,
         visitor: Visitor,
     ) -> Result<String, SignInError> {
         let attempt = self.check(caller, password, self.is_password_required).await?;
-        let cookie = self.open_session(caller, visitor).await;
-        self.settled(&attempt, cookie)
+        let (this, caller) = (Arc::clone(self), caller.clone());
+        let opened = async move {
+            let cookie = this.open_session(&caller, visitor).await;
+            this.settled(&attempt, cookie)
+        };
+        // Whoever goes away now leaves no session that only half replaces the one before.
+        let opened = tokio::spawn(opened).await;
+        opened.unwrap_or_else(|error| Err(SignInError::Failed(AppError::internal(error))))
     }
 
     /// Proves the password again: the `Set-Cookie` value that says so for ten minutes.

@@ -5,6 +5,7 @@ use crate::failpoint::hit;
 use crate::ops::audit::{self, Audit, Change, Surface};
 use crate::ops::reserve;
 use crate::registry::Registry;
+use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -33,10 +34,14 @@ pub fn new_token() -> Result<(String, String), std::io::Error> {
 }
 
 /// The named tokens of this installation.
+///
+/// What has begun goes on when the caller goes away: a token that somebody revokes is revoked.
+#[derive(Clone)]
 pub struct Tokens {
     pub(crate) auth: Arc<Auth>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) audit: Arc<Audit>,
+    pub(crate) tasks: Tasks,
 }
 
 impl Tokens {
@@ -50,13 +55,23 @@ impl Tokens {
         scopes: &[Scope],
         expires_at: Option<Timestamp>,
     ) -> Result<IssuedToken, AppError> {
+        let (this, label, scopes) = (self.clone(), label.to_owned(), scopes.to_vec());
+        let issue = async move { this.issue_now(&label, scopes, expires_at).await };
+        self.tasks.complete(issue).await
+    }
+
+    async fn issue_now(
+        &self,
+        label: &str,
+        mut scopes: Vec<Scope>,
+        expires_at: Option<Timestamp>,
+    ) -> Result<IssuedToken, AppError> {
         checked(label)?;
         let now = self.auth.clock.now();
         if expires_at.is_some_and(|expires| expires <= now) {
             return Err(AppError::invalid("`expires_at` lies in the past; give a time to come"));
         }
         let (token, hash) = new_token().map_err(AppError::internal)?;
-        let mut scopes = scopes.to_vec();
         scopes.sort_unstable();
         scopes.dedup();
         let words: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
@@ -105,6 +120,11 @@ impl Tokens {
     /// # Errors
     /// There is no such label, or nothing could be written.
     pub async fn rotate(&self, label: &str) -> Result<IssuedToken, AppError> {
+        let (this, label) = (self.clone(), label.to_owned());
+        self.tasks.complete(async move { this.rotate_now(&label).await }).await
+    }
+
+    async fn rotate_now(&self, label: &str) -> Result<IssuedToken, AppError> {
         reserve::make_room(&self.auth.state_dir).await;
         let (token, hash) = new_token().map_err(AppError::internal)?;
         hit("token.before_rotate").await;
@@ -122,6 +142,11 @@ impl Tokens {
     /// # Errors
     /// There is no such label, or nothing could be written.
     pub async fn revoke(&self, label: &str) -> Result<(), AppError> {
+        let (this, label) = (self.clone(), label.to_owned());
+        self.tasks.complete(async move { this.revoke_now(&label).await }).await
+    }
+
+    async fn revoke_now(&self, label: &str) -> Result<(), AppError> {
         reserve::make_room(&self.auth.state_dir).await;
         hit("token.before_revoke").await;
         self.withdraw(label, None).await?;

@@ -5,7 +5,7 @@ use crate::log_files;
 use crate::projects::catalog::Catalog;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use svc_config::Config;
+use svc_config::{Config, Origin};
 use svc_process::files::remove_abandoned_temporaries;
 use svc_process::table::ProcTable;
 use tracing::{info, warn};
@@ -15,11 +15,25 @@ pub(crate) struct Temporaries {
     config: Arc<Config>,
     agent: Arc<Agent>,
     catalog: Arc<Catalog>,
+    /// The file of the configuration, wherever a link leads.
+    config_file: Option<PathBuf>,
 }
 
 impl Temporaries {
-    pub fn new(config: &Arc<Config>, agent: &Arc<Agent>, catalog: &Arc<Catalog>) -> Self {
-        Self { config: Arc::clone(config), agent: Arc::clone(agent), catalog: Arc::clone(catalog) }
+    pub fn new(
+        config: &Arc<Config>,
+        agent: &Arc<Agent>,
+        catalog: &Arc<Catalog>,
+        origin: &Origin,
+    ) -> Self {
+        let file =
+            origin.path().map(|file| file.canonicalize().unwrap_or_else(|_| file.to_owned()));
+        Self {
+            config: Arc::clone(config),
+            agent: Arc::clone(agent),
+            catalog: Arc::clone(catalog),
+            config_file: file,
+        }
     }
 
     /// Looks wherever the service and its commands replace files.
@@ -40,11 +54,19 @@ impl Temporaries {
     }
 
     /// The directories in which temporary files can be left.
-    /// These are the state directory and its subdirectories, those of the projects' pointers, and
-    /// that of the agent's configuration, wherever a link leads.
+    /// These are the state directory and its subdirectories, those of the projects' pointers, that
+    /// of the agent's configuration, and those beside our own configuration and program, wherever
+    /// a link leads.
     fn places_of_temporaries(&self) -> Vec<PathBuf> {
         let state = &self.config.state_dir;
-        let mut places = vec![state.clone(), log_files::directory(&self.config), state.join("run")];
+        let mut places = vec![
+            state.clone(),
+            log_files::directory(&self.config),
+            state.join("run"),
+            state.join("tls"),
+        ];
+        let beside = [self.config_file.clone(), svc_process::own_program::path().ok()];
+        places.extend(beside.iter().flatten().filter_map(|file| file.parent().map(Path::to_owned)));
         if let Ok(home) = self.agent.home() {
             let projects = self.catalog.all();
             let paths = projects.iter().filter_map(|project| project.path.to_str());
