@@ -60,8 +60,8 @@ pub use ops::{
     SERVICE_LOG, SupportBundle, Written as ConfigWritten, ask_reload,
 };
 pub use ops::{
-    Figures, HostedFigures, VERSION, acting_as, backup, deps, doctor, legacy, restart, setup,
-    upgrade,
+    Figures, HostedFigures, VERSION, acting_as, acting_as_now, backup, deps, doctor, legacy,
+    restart, setup, upgrade,
 };
 pub use outbound::{Notifications, Push, Subscriber, Webhooks};
 pub use projects::changes::{Checkout, FilePart};

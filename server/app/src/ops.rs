@@ -24,7 +24,7 @@ pub mod upgrade;
 
 pub use access::AccessReport;
 pub use accounts::Accounts;
-pub use audit::{Actor, acting_as};
+pub use audit::{Actor, acting_as, acting_as_now};
 pub(crate) use config::reload_request;
 pub use config::{
     ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange, Reloaded, Written, ask_reload,

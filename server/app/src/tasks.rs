@@ -33,12 +33,7 @@ impl Tasks {
         &self,
         work: impl Future<Output = Result<T, AppError>> + Send + 'static,
     ) -> Result<T, AppError> {
-        let task = match audit::current() {
-            // The new task acts for the same person.
-            Some(actor) => self.tracker.spawn(audit::acting_as(actor, work)),
-            None => self.tracker.spawn(work),
-        };
-        task.await.map_err(AppError::internal)?
+        self.tracker.spawn(audit::acting_as_now(work)).await.map_err(AppError::internal)?
     }
 
     /// Cancelled when the process ends.

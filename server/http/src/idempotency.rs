@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use svc_app::acting_as_now;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -85,14 +86,14 @@ impl Idempotency {
             Claim::First(sender) => {
                 let result = sender.subscribe();
                 let this = Arc::clone(self);
-                tokio::spawn(async move {
+                tokio::spawn(acting_as_now(async move {
                     let kept = Kept::of(work.await).await;
                     if kept.status.is_server_error() {
                         this.forget(&name);
                     }
                     // Nobody waits any more: the result is kept for a repeat.
                     let _ = sender.send(Some(kept));
-                });
+                }));
                 result
             }
         };

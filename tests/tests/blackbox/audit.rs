@@ -3,9 +3,13 @@
 //! No such change is made without its entry.
 
 use crate::harness::World;
+use reqwest::Method;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+
+const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=4$5dovhQvUlE3m6YlIFQxn3Q\
+    $dNG9KzFkBn/cdCqfwz8NAphEpGXQm3Eg2xTeojOtyxk";
 
 fn entries(world: &World) -> Vec<Value> {
     let text = fs::read_to_string(world.state.join("config_audit.log")).unwrap_or_default();
@@ -42,6 +46,25 @@ async fn every_grant_of_trust_is_in_the_audit_log_once() {
     assert_eq!(log[0]["keys"], json!(["hasTrustDialogAccepted"]));
     let meta = fs::metadata(world.state.join("config_audit.log")).unwrap();
     assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+}
+
+/// With a key that makes a repeat harmless the work runs on a task of its own.
+#[tokio::test]
+async fn a_launch_with_a_key_names_who_asked_for_it() {
+    let world = World::with(json!({
+        "auth": { "enabled": true, "password_required": true, "password_hash": HASH }
+    }));
+    world.untrusted("app");
+    let issued = ["api-token", "issue", "ci", "--scope", "operate", "--json"];
+    let issued = world.cli(&issued).await.ok().json();
+    let server = world.serve().await;
+    let ask = server.client.request(Method::POST, "/api/v1/instances");
+    let ask = ask.bearer_auth(issued["token"].as_str().unwrap()).header("Idempotency-Key", "one");
+    let body = json!({ "project": "app", "trust": true });
+    server.client.send(ask.json(&body)).await.expect(201);
+    let log = entries(&world);
+    let actors = log.iter().filter(|line| text(line, "surface") == "trust");
+    assert_eq!(actors.map(|line| text(line, "actor")).collect::<Vec<_>>(), ["token:ci"]);
 }
 
 #[tokio::test]

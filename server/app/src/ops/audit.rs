@@ -76,6 +76,17 @@ pub async fn acting_as<F: Future>(actor: Actor, work: F) -> F::Output {
     ACTOR.scope(actor, work).await
 }
 
+/// The work in the name of whoever is served now, also on another task.
+pub fn acting_as_now<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let actor = current();
+    async move {
+        match actor {
+            Some(actor) => acting_as(actor, work).await,
+            None => work.await,
+        }
+    }
+}
+
 /// Part of the product through which something is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
