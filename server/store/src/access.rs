@@ -53,8 +53,10 @@ const REVOKE_SIGN_INS: &str = "UPDATE sign_ins SET revoked_at = ? WHERE revoked_
 const REVOKE_OTHER_SIGN_INS: &str =
     "UPDATE sign_ins SET revoked_at = ?2 WHERE hash <> ?1 AND revoked_at IS NULL";
 const SEEN_SIGN_IN: &str = "UPDATE sign_ins SET last_seen_at = ?2 WHERE hash = ?1";
+/// Keeps the newest by the order of writing.
+/// A clock that was set back must not make the newest the oldest.
 const PRUNE_SIGN_INS: &str = "DELETE FROM sign_ins WHERE expires_at < ?1 OR revoked_at < ?1 \
-     OR hash NOT IN (SELECT hash FROM sign_ins ORDER BY created_at DESC, hash LIMIT ?2)";
+     OR hash NOT IN (SELECT hash FROM sign_ins ORDER BY rowid DESC LIMIT ?2)";
 
 pub(crate) const STATEMENTS: &[&str] = &[
     TOKENS,

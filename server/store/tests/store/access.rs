@@ -90,3 +90,19 @@ async fn revoked_sign_ins_are_gone_and_old_ones_are_dropped() {
     store.revoke_all_sign_ins(at(MONTH)).await.unwrap();
     assert_eq!(store.sign_ins().await.unwrap(), []);
 }
+
+/// H93: a clock that was ahead and is right again locks nobody out.
+#[tokio::test]
+async fn h93_the_newest_sign_in_stays_whatever_the_clock_said_before() {
+    let dir = state_dir();
+    let store = open(dir.path()).await;
+    const AHEAD: i64 = 1_000_000;
+    for number in 0..250 {
+        let hash = format!("{number:064x}");
+        store.add_sign_in(&SignInRow { hash, ..sign_in('a', AHEAD + number) }).await.unwrap();
+    }
+    store.add_sign_in(&sign_in('f', AHEAD - 500)).await.unwrap();
+    let left = store.sign_ins().await.unwrap();
+    assert_eq!(left.len(), 200);
+    assert!(left.iter().any(|row| row.hash == "f".repeat(64)));
+}
