@@ -76,8 +76,9 @@ fn in_two_steps(staged: &Path, target: &Path, aside: &Path) -> Result<(), SwapEr
 
 /// Puts what is in `staged` into `target`, entry by entry.
 ///
-/// What was there goes into `aside`. Both lie in a directory of `target`, which stays meanwhile. The entry `last` comes last: where it
-/// is missing beside that directory, the swap was interrupted. The entry `keep` stays.
+/// What was there goes into `aside`. Both lie in a directory of `target`, which stays meanwhile. The entry `last`
+/// goes first and comes last: where it is missing beside that directory, the swap was interrupted.
+/// The entry `keep` stays.
 ///
 /// # Errors
 /// As [`SwapError`] says.
@@ -89,7 +90,9 @@ pub(super) fn swap_inside(
 ) -> Result<Swapped, SwapError> {
     let own = staged.parent().unwrap_or(target);
     let is_moved = |path: &PathBuf| path != own && !path.ends_with(keep);
-    let old: Vec<PathBuf> = listed(target)?.into_iter().filter(is_moved).collect();
+    let mut old: Vec<PathBuf> = listed(target)?.into_iter().filter(is_moved).collect();
+    // First out and last in: while anything is on its way, it is missing.
+    old.sort_by_key(|path| !path.ends_with(last));
     if was_free && !old.is_empty() {
         return Err(SwapError::Nothing(io::ErrorKind::DirectoryNotEmpty.into()));
     }
@@ -209,6 +212,11 @@ mod tests {
         let full = swap_inside(places, true, "run.lock", "file");
         assert!(matches!(full, Err(SwapError::Nothing(_))), "{full:?}");
         let swapped = swap_inside(places, false, "run.lock", "file").unwrap();
+        // Killed anywhere in between, it is missing.
+        let How::Moved(moved) = &swapped.how else { panic!("{:?}", swapped.how) };
+        assert!(
+            moved[0].0 == target.join("file") && moved.last().unwrap().1 == target.join("file")
+        );
         assert_eq!(content(&target), "new");
         assert!(target.join("logs").is_dir() && !target.join("only old").exists());
         assert_eq!(fs::read_to_string(target.join("run.lock")).unwrap(), "ours");
