@@ -190,12 +190,16 @@ impl Exchanged {
         self.swap.tell(Stage::Kept, None);
     }
 
-    /// Puts back the old program, and the registry if it cannot be read any more.
+    /// Puts back the registry, if need be, and then the old program.
+    ///
+    /// The registry is put back if the old program cannot read it any more. Killed in between, the
+    /// new program is still there and reads what is there.
     ///
     /// # Errors
     /// What is not as before, and what to do by hand.
     pub async fn take_back(self, reason: &str, now: Timestamp) -> Result<(), String> {
         let Self { swap, copy } = self;
+        let registry = put_back(&swap.state_dir, copy.as_deref()).await;
         let (previous, target) = (swap.order.previous(), swap.order.target.clone());
         let work = blocking(move || {
             std::fs::rename(&previous, &target)?;
@@ -212,7 +216,6 @@ impl Exchanged {
                 target.display()
             )
         });
-        let registry = put_back(&swap.state_dir, copy.as_deref()).await;
         swap.tell(Stage::Returned, Some(reason));
         note_failure(&swap.state_dir, &swap.order, now).await;
         program?;
