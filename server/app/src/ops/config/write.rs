@@ -247,7 +247,7 @@ fn replace(draft: &Draft, at: Timestamp) -> Result<(), AppError> {
              check the file system",
         ));
     }
-    remove_old_backups(path);
+    remove_old_backups(path, &backup);
     Ok(())
 }
 
@@ -263,17 +263,20 @@ fn backup_of(path: &Path, at: Timestamp) -> PathBuf {
     (0..1000).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
 }
 
-/// Keeps the newest copies; one that cannot be removed is no reason to fail.
-fn remove_old_backups(path: &Path) {
+/// Keeps `just_made`, whatever the clock says, and the newest others.
+///
+/// A copy that cannot be removed is no reason to fail.
+fn remove_old_backups(path: &Path, just_made: &Path) {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return };
     let prefix = format!("{}.bak-", name.to_string_lossy());
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut copies: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| name.strip_prefix(&prefix).is_some_and(is_stamp))
+        .filter(|name| just_made.file_name().is_none_or(|made| made != name.as_str()))
         .collect();
     copies.sort_unstable();
-    let surplus = copies.len().saturating_sub(BACKUPS);
+    let surplus = copies.len().saturating_sub(BACKUPS - 1);
     for name in copies.iter().take(surplus) {
         if let Err(error) = std::fs::remove_file(directory.join(name)) {
             tracing::warn!(error = %error, "an old copy of the configuration stays: {name}");
