@@ -88,16 +88,19 @@ impl HttpService {
     }
 
     /// Answers one request. Never fails: refusals and defects are replies too.
-    pub async fn answer(&self, request: Request) -> Response {
+    pub async fn answer(&self, mut request: Request) -> Response {
         let mut request_context = RequestContext::of(&request);
         request_context.is_https =
             guard::with_claim(&request, |claim| self.0.gate.auth.is_https(claim));
         let local = self.0.context.root.strip(&request_context.path);
         let wants_upgrade = request.headers().contains_key(header::UPGRADE);
+        let body = body::watched(&mut request);
         let work = self.0.guarded(&request_context, request);
         let mut response = request_context.finish(work, local).await;
-        // What follows may be of the other protocol already: it is not read as requests (H10).
-        if wants_upgrade && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        // What follows may be of the other protocol already: it is not read as requests (H10). Nor
+        // does a request follow a body that was refused unread: whoever asks must know that before.
+        let is_last = wants_upgrade || body.is_some_and(|body| !body.is_read());
+        if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let close = header::HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }

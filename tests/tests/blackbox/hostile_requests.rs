@@ -105,6 +105,23 @@ async fn h11_forwarding_headers_of_strangers_change_nothing() {
     assert!(!log.contains("203.0.113.7") && !log.contains("evil.example"), "{log}");
 }
 
+/// H10: no request follows a body that nobody read, and whoever asks is told.
+#[tokio::test]
+async fn h10_the_answer_to_an_unread_body_says_that_the_connection_ends() {
+    let world = World::new();
+    world.project("app");
+    let server = world.serve().await;
+    let ask = || {
+        let body = json!({ "project": "app", "spawn_mode": "odd" });
+        server.client.request(Method::POST, "/api/v1/instances").json(&body)
+    };
+    let foreign = ask().header("Origin", "https://elsewhere.example");
+    let refused = server.client.send(foreign).await.expect(403);
+    assert_eq!(refused.header("connection"), Some("close"));
+    let refused = server.client.send(ask()).await.expect(422);
+    assert_eq!(refused.header("connection"), None, "it was read");
+}
+
 /// H42: an id of a request is looked up, never made a path.
 #[tokio::test]
 async fn h42_ids_that_look_like_paths_are_unknown() {

@@ -4,9 +4,12 @@ use crate::body::json;
 use crate::error::Refusal;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
-use poem::Request;
 use poem::http::{HeaderMap, StatusCode, header};
+use poem::{Body, Request};
 use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 use svc_shared::error::ErrorCode;
 
@@ -18,7 +21,7 @@ pub(crate) const SMALL_LIMIT: usize = 16 * 1024;
 /// What a route takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyKind {
-    /// Nothing; what comes is not read.
+    /// Nothing; what comes is not read, and the connection ends with the answer.
     None,
     /// A JSON object.
     Json,
@@ -143,6 +146,33 @@ fn content_type(headers: &HeaderMap, takes_forms: bool) -> Result<ContentType, R
         return Ok(ContentType::Form);
     }
     if is_json && is_alone { Ok(ContentType::Json) } else { Err(wrong_type()) }
+}
+
+/// Tells whether the body of a request was read to its end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WatchedBody(Arc<AtomicBool>);
+
+impl WatchedBody {
+    pub(crate) fn is_read(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Watches the body of a request; `None` where it has none.
+pub(crate) fn watched(request: &mut Request) -> Option<WatchedBody> {
+    let headers = request.headers();
+    if announced(headers) == 0 && !headers.contains_key(header::TRANSFER_ENCODING) {
+        return None;
+    }
+    let watched = WatchedBody::default();
+    let end = watched.clone();
+    let chunks = request.take_body().into_bytes_stream();
+    let end = futures_util::stream::poll_fn(move |_| {
+        end.0.store(true, Ordering::Release);
+        Poll::Ready(None::<Result<Bytes, std::io::Error>>)
+    });
+    request.set_body(Body::from_bytes_stream(chunks.chain(end)));
+    Some(watched)
 }
 
 fn announced(headers: &HeaderMap) -> u64 {
