@@ -24,7 +24,7 @@ use tracing::warn;
 /// How long killed processes may take to disappear.
 const AFTER_KILL: Duration = Duration::from_secs(2);
 /// A process that forks while it is being ended is caught by the next round.
-const ROUNDS: usize = 5;
+pub(crate) const ROUNDS: usize = 5;
 
 /// The processes that were last seen with each live bridge, its first one left out.
 pub(crate) struct Families {
@@ -39,6 +39,23 @@ pub(crate) struct Families {
 struct Family {
     generation: u32,
     members: HashSet<ProcessIdentity>,
+}
+
+/// Kills processes and waits for their ends; tells whether all ended in time.
+///
+/// One after the other: thousands of them would take a descriptor each at the same time.
+pub(crate) async fn kill_each(host: &dyn ProcessHost, left: &[ProcessIdentity]) -> bool {
+    // Stopped ones end by this signal too; who just ended is no trouble.
+    let sent = |process: &&ProcessIdentity| {
+        host.signal(process, Signal::Kill, Target::Process) == Signalled::Sent
+    };
+    let exits = left.iter().filter(sent).map(|process| host.exited(process));
+    let all = async {
+        for exit in exits {
+            exit.await;
+        }
+    };
+    tokio::time::timeout(AFTER_KILL, all).await.is_ok()
 }
 
 impl Families {
@@ -138,17 +155,7 @@ impl Families {
                 bridge.id.short(),
                 left.len()
             );
-            // Stopped ones end by this signal too; who just ended is no trouble.
-            let sent = |process: &&ProcessIdentity| {
-                self.host.signal(process, Signal::Kill, Target::Process) == Signalled::Sent
-            };
-            let exits = left.iter().filter(sent).map(|process| self.host.exited(process));
-            let all = async {
-                for exit in exits {
-                    exit.await;
-                }
-            };
-            if tokio::time::timeout(AFTER_KILL, all).await.is_err() {
+            if !kill_each(self.host.as_ref(), &left).await {
                 break;
             }
         }

@@ -3,20 +3,14 @@
 //! A process belongs to a session that carries the name of its process, or was below its agent
 //! while that lived. Each is signalled by its identity only.
 
+use crate::bridges::family::{ROUNDS, kill_each};
 use crate::hosted::HostedParts;
 use crate::tasks::blocking;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 use svc_domain::hosted::HostedSession;
 use svc_domain::identity::{LaunchId, ProcessIdentity, Verdict};
-use svc_ports::process::{Signal, Signalled, Target};
 use tracing::warn;
-
-/// How long killed processes may take to disappear.
-const AFTER_KILL: Duration = Duration::from_secs(2);
-/// A process that forks while it is being ended is caught by the next round.
-const ROUNDS: usize = 5;
 
 impl HostedParts {
     /// Who is below the agent of a session now.
@@ -49,12 +43,7 @@ impl HostedParts {
             let count = left.len();
             warn!(bridge.id = %session.id, "Direct Session {} left {count} processes behind; they \
                 are killed", session.id.short());
-            let sent = |process: &&ProcessIdentity| {
-                self.host.signal(process, Signal::Kill, Target::Process) == Signalled::Sent
-            };
-            let exits = left.iter().filter(sent).map(|process| self.host.exited(process));
-            let all = futures_util::future::join_all(exits);
-            if tokio::time::timeout(AFTER_KILL, all).await.is_err() {
+            if !kill_each(self.host.as_ref(), &left).await {
                 break;
             }
         }
