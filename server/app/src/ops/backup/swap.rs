@@ -76,9 +76,9 @@ fn in_two_steps(staged: &Path, target: &Path, aside: &Path) -> Result<(), SwapEr
 
 /// Puts what is in `staged` into `target`, entry by entry.
 ///
-/// What was there goes into `aside`. Both lie in a directory of `target`, which stays meanwhile. The entry `last`
-/// goes first and comes last: where it is missing beside that directory, the swap was interrupted.
-/// The entry `keep` stays.
+/// What was there goes into `aside`. Both lie in a directory of `target`, which stays meanwhile.
+/// The entry `last` goes first and comes last: where it is missing beside that directory, the swap
+/// was interrupted. The entry `keep` stays.
 ///
 /// # Errors
 /// As [`SwapError`] says.
