@@ -62,6 +62,16 @@ pub async fn asked(events: &mut Events, id: &str) -> PendingPermission {
         .await
 }
 
+/// A session that has asked its first question.
+async fn asking(server: &Server<'_>) -> (Instance, PendingPermission) {
+    let mut events = server.events().await;
+    let one = launch(server).await;
+    let id = one.instance_id.as_str();
+    say(server, id, "use a tool").await;
+    let question = asked(&mut events, id).await;
+    (one, question)
+}
+
 /// Waits until a session stands so.
 pub async fn stands(events: &mut Events, id: &str, status: &str) {
     let is_so = |one: &Instance| (one.status.to_string() == status).then_some(());
@@ -146,11 +156,8 @@ async fn a_question_is_asked_answered_once_and_the_agent_goes_on() {
 async fn what_is_allowed_for_the_session_is_not_asked_again_until_it_ends() {
     let world = enabled();
     let mut server = world.serve().await;
-    let mut events = server.events().await;
-    let one = launch(&server).await;
+    let (one, question) = asking(&server).await;
     let id = one.instance_id.as_str();
-    say(&server, id, "use a tool").await;
-    let question = asked(&mut events, id).await;
     assert_eq!(question.session_rules, ["Bash(echo:*)"]);
     // The service dies with the question; what the agent offered is known to the next one.
     server.kill().await;
@@ -179,11 +186,8 @@ async fn what_is_allowed_for_the_session_is_not_asked_again_until_it_ends() {
 async fn hd18_a_question_survives_a_killed_service_and_is_answered_once() {
     let world = enabled();
     let server = world.serve().await;
-    let mut events = server.events().await;
-    let one = launch(&server).await;
+    let (one, question) = asking(&server).await;
     let id = one.instance_id.as_str();
-    say(&server, id, "use a tool").await;
-    let question = asked(&mut events, id).await;
     server.kill().await;
     let server = world.serve().await;
     let mut events = server.events().await;
@@ -367,11 +371,8 @@ async fn h104_a_stop_ends_everything_that_the_agent_started() {
 async fn an_answer_of_before_a_restart_stays_an_answer() {
     let world = enabled();
     let server = world.serve().await;
-    let mut events = server.events().await;
-    let one = launch(&server).await;
+    let (one, question) = asking(&server).await;
     let id = one.instance_id.as_str();
-    say(&server, id, "use a tool").await;
-    let question = asked(&mut events, id).await;
     let path = answer_path(id, &question.request_id);
     server.client.post_json(&path, &json!({ "decision": "allow" })).await.expect(202);
     frames_until(&server, id, is_result).await;
