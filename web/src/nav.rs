@@ -205,11 +205,7 @@ impl Nav {
 
     /// Changes members of the query; an empty value removes one.
     pub fn set_query(self, members: &[(&'static str, &str)], replace: bool) {
-        let (path, mut query) = self.at.get_untracked();
-        for (name, value) in members {
-            query.set(name, value);
-        }
-        let href = format!("{}{}", browser::href(&path), query.text());
+        let href = self.with_members(members);
         if replace {
             self.replace(&href);
             return;
@@ -218,6 +214,15 @@ impl Nav {
             add(&href);
             self.at.set(here());
         });
+    }
+
+    /// This address with other members of the query.
+    fn with_members(self, members: &[(&'static str, &str)]) -> String {
+        let (path, mut query) = self.at.get_untracked();
+        for (name, value) in members {
+            query.set(name, value);
+        }
+        format!("{}{}", browser::href(&path), query.text())
     }
 
     /// One member of the query; empty when absent. Tracked.
@@ -242,27 +247,24 @@ impl Nav {
 
     /// Opens the launch dialog over this view.
     pub fn open_launch(self, project: &str, choice: &Choice) {
-        let mut members = vec![(LAUNCH, project)];
-        members.extend(MEMBERS.map(|name| (name, choice.get(name).unwrap_or_default())));
-        self.set_query(&members, false);
+        self.set_query(&launch_members(project, choice), false);
     }
 
     /// The address at which the launch dialog is open.
     pub fn launch_address(self, project: &str, choice: &Choice) -> String {
-        let (path, mut query) = self.at.get_untracked();
-        query.set(LAUNCH, project);
-        for name in MEMBERS {
-            query.set(name, choice.get(name).unwrap_or_default());
-        }
-        format!("{}{}", browser::href(&path), query.text())
+        self.with_members(&launch_members(project, choice))
     }
 
     /// Closes the launch dialog.
     pub fn close_launch(self) {
-        let mut members = vec![(LAUNCH, "")];
-        members.extend(MEMBERS.map(|name| (name, "")));
-        self.set_query(&members, true);
+        self.set_query(&launch_members("", &Choice::default()), true);
     }
+}
+
+/// The members of the query that open the launch dialog, as it is filled in.
+fn launch_members<'a>(project: &'a str, choice: &'a Choice) -> Vec<(&'static str, &'a str)> {
+    let filled = MEMBERS.map(|name| (name, choice.get(name).unwrap_or_default()));
+    [(LAUNCH, project)].into_iter().chain(filled).collect()
 }
 
 /// The address of a clicked link of this page.
