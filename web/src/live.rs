@@ -463,15 +463,11 @@ impl Live {
     ///
     /// Another state may have come instead of the change.
     fn settle_messages(self) {
-        for id in self.say.followed() {
-            match self.store.instance(&id) {
-                Some(bridge) => {
-                    let bridge = bridge.get_untracked();
-                    if self.say.is_followed_to_its_end(&bridge) {
-                        self.settled(&bridge);
-                    }
-                }
-                None => self.say.unfollow(&id),
+        for follows in self.say.followed() {
+            match self.store.instance(&follows.id).map(|bridge| bridge.get_untracked()) {
+                Some(bridge) if follows.is_settled_by(&bridge) => self.settled(&bridge),
+                Some(_) => {}
+                None => self.say.unfollow(&follows.id),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Messages to the person: toasts, and the two live regions that read them out.
 
-use crate::model::outcome::{Level, Notice};
+use crate::model::outcome::{Follows, Level, Notice};
 use leptos::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,19 +109,10 @@ impl Say {
         });
     }
 
-    /// The instances that messages follow.
-    pub fn followed(self) -> Vec<String> {
+    /// What messages follow.
+    pub fn followed(self) -> Vec<Follows> {
         self.toasts.with_untracked(|toasts| {
-            let follows = toasts.iter().filter_map(|toast| toast.notice.follows.as_ref());
-            follows.map(|follows| follows.id.clone()).collect()
-        })
-    }
-
-    /// Whether a message follows this record, which settles it.
-    pub fn is_followed_to_its_end(self, bridge: &Instance) -> bool {
-        self.toasts.with_untracked(|toasts| {
-            let mut follows = toasts.iter().filter_map(|toast| toast.notice.follows.as_ref());
-            follows.any(|follows| follows.is_settled_by(bridge))
+            toasts.iter().filter_map(|toast| toast.notice.follows.clone()).collect()
         })
     }
 
