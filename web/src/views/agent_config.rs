@@ -121,8 +121,8 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
             .collect_view()
     };
     // Counted anew for each project, and after each write.
-    let counts = RwSignal::new(None::<ConfigOverview>);
-    let counted = StoredValue::new(String::new());
+    // With the project that they are of: those of another one are not shown.
+    let counts = RwSignal::new(None::<(String, ConfigOverview)>);
     let writes = RwSignal::new(0);
     provide_context(Writes(writes));
     effect(move || {
@@ -132,18 +132,13 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
             "" => format!("{CONFIG_WRITE}/overview"),
             name => format!("{CONFIG_WRITE}/overview?project={}", segment(name)),
         };
-        if counted.try_update_value(|of| std::mem::replace(of, asked.clone()))
-            != Some(asked.clone())
-        {
-            counts.set(None); // those of another project
-        }
         spawn_local(async move {
             let found = api::get::<ConfigOverview>(&path).await;
             // Another project may be shown by now.
             if let Ok(found) = found
                 && project.try_get_untracked().as_ref() == Some(&asked)
             {
-                let _ = counts.try_set(Some(found));
+                let _ = counts.try_set(Some((asked, found)));
             }
         });
     });
@@ -162,7 +157,10 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
                         <a
                             href=live(move || browser::href(&at())) aria-label=label
                             aria-current=live(move || is_here().then_some("page"))
-                        >{dynamic(move || counts.with(|found| count_of(found.as_ref(), own, scope)))}</a>
+                        >{dynamic(move || counts.with(|found| {
+                                let own_counts = found.as_ref().filter(|(of, _)| project.with(|name| name == of));
+                                count_of(own_counts.map(|(_, counts)| counts), own, scope)
+                            }))}</a>
                     });
                     view! { <td>{cell}</td> }
                 });
