@@ -23,6 +23,25 @@ pub(crate) fn start_child(mode: ChildMode, life_ms: u64) -> io::Result<Child> {
     start(mode.argument(), life_ms)
 }
 
+/// Starts the processes of knob `children`, in groups: one by one, thousands take minutes where
+/// others work, too.
+pub(crate) fn start_children(count: u32, mode: ChildMode, life_ms: u64) -> Vec<Child> {
+    const AT_ONCE: usize = 32;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let mut children = Vec::new();
+    for first in (0..count).step_by(AT_ONCE) {
+        let group = AT_ONCE.min(count - first);
+        let begun: Vec<_> =
+            (0..group).map_while(|_| spawn(mode.argument(), life_ms).ok()).collect();
+        let is_whole = begun.len() == group;
+        children.extend(begun.into_iter().filter_map(|child| settled(child).ok()));
+        if !is_whole {
+            break;
+        }
+    }
+    children
+}
+
 /// Starts a process that belongs to somebody else as far as anyone can see.
 pub(crate) fn start_companion() -> io::Result<Child> {
     start(COMPANION, u64::MAX)
@@ -30,6 +49,19 @@ pub(crate) fn start_companion() -> io::Result<Child> {
 
 /// Starts a child as knob `child_mode` says, and waits until it is as that says.
 fn start(mode: &str, life_ms: u64) -> io::Result<Child> {
+    settled(spawn(mode, life_ms)?)
+}
+
+/// Waits until a child is as its mode says.
+/// Whoever sees the starter ready may rely on the child's session and signals.
+fn settled(mut child: Child) -> io::Result<Child> {
+    if let Some(mut settled) = child.stdout.take() {
+        let _ = settled.read(&mut [0; 1])?;
+    }
+    Ok(child)
+}
+
+fn spawn(mode: &str, life_ms: u64) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     if matches!(ChildMode::from_argument(mode), Some(ChildMode::Unmarked | ChildMode::Forsaken)) {
         command.env_remove("SVC_LAUNCH_ID");
@@ -40,18 +72,13 @@ fn start(mode: &str, life_ms: u64) -> io::Result<Child> {
         let kept = kept.map(|name| (name, std::env::var_os(name).unwrap_or_default()));
         command.env_clear().envs(kept);
     }
-    let mut child = command
+    command
         .arg0("sim-bystander")
         .args([BYSTANDER, mode, &life_ms.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn()?;
-    if let Some(mut settled) = child.stdout.take() {
-        // Whoever sees the starter ready may rely on the child's session and signals.
-        let _ = settled.read(&mut [0; 1])?;
-    }
-    Ok(child)
+        .spawn()
 }
 
 /// Tells the starter that this process is as it was asked to be.

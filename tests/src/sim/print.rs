@@ -113,9 +113,9 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
         Draw::new(double.knobs.seed, &["hosted", &turn]).uuid()
     });
     complain_steadily(hosted.stderr_per_s);
-    let start_child = |_| load::start_child(double.knobs.child_mode, double.knobs.child_life_ms);
     let children = if streams { double.knobs.children } else { 0 };
-    let _children: Vec<_> = (0..children).filter_map(|n| start_child(n).ok()).collect();
+    let _children =
+        load::start_children(children, double.knobs.child_mode, double.knobs.child_life_ms);
     let transcript = Transcript::new(double, &session, Source::Remote);
     let draw = Draw::new(double.knobs.seed, &["frames", &session]);
     let mut talk = Talk {

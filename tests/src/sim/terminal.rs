@@ -74,9 +74,8 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
     }
     load::burn(double.knobs.cpu);
     let _memory = load::hold_memory(double.knobs.memory_mb);
-    let start_child = |_| load::start_child(double.knobs.child_mode, double.knobs.child_life_ms);
-    let _children: Vec<_> =
-        (0..double.knobs.children).filter_map(|n| start_child(n).ok()).collect();
+    let knobs = &double.knobs;
+    let _children = load::start_children(knobs.children, knobs.child_mode, knobs.child_life_ms);
 
     let mut screen = Screen::new(&double.knobs.tui);
     let mut shown = Vec::new();

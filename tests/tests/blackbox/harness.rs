@@ -89,7 +89,12 @@ fn program(variable: &str, name: &str) -> PathBuf {
 
 /// Waits for `work` at most [`DEADLINE`].
 pub async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(DEADLINE, work)
+    within_limit(what, DEADLINE, work).await
+}
+
+/// Waits for `work` at most this long.
+pub async fn within_limit<T>(what: &str, limit: Duration, work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(limit, work)
         .await
-        .unwrap_or_else(|_| panic!("{what} did not come within {DEADLINE:?}"))
+        .unwrap_or_else(|_| panic!("{what} did not come within {limit:?}"))
 }

@@ -97,7 +97,6 @@ impl<'a> Engine<'a> {
         let (sender, receiver) = sync_channel(256);
         signals::forward(&[SIGINT, SIGTERM, SIGUSR1], sender.clone(), Event::Signal)?;
         load::burn(knobs.cpu);
-        let start_child = |_| load::start_child(knobs.child_mode, knobs.child_life_ms).ok();
         let stranger = (knobs.pointer == PointerKind::ForeignPid)
             .then(|| load::start_companion().ok())
             .flatten();
@@ -123,7 +122,7 @@ impl<'a> Engine<'a> {
             stopping: false,
             earliest_leave: None,
             stranger,
-            children: (0..knobs.children).filter_map(start_child).collect(),
+            children: load::start_children(knobs.children, knobs.child_mode, knobs.child_life_ms),
             memory: vec![load::hold_memory(knobs.memory_mb)],
             args,
             log,

@@ -1,9 +1,10 @@
 //! The stream that the page follows, folded as the page folds it.
 
 use super::canary;
-use super::within;
+use super::{DEADLINE, within, within_limit};
 use futures_util::StreamExt;
 use serde_json::Value;
+use std::time::Duration;
 use svc_shared::api::instances::Instance;
 use svc_shared::internal::State;
 use svc_shared::stream::{EventFrame, Op, apply};
@@ -23,6 +24,8 @@ pub struct Events {
     pub instance_ops: u64,
     /// What happened, in order: name and data.
     pub happened: Vec<(String, Value)>,
+    /// How long each wait may last.
+    pub limit: Duration,
 }
 
 /// Opens a socket of the service as a page of its own origin does.
@@ -48,6 +51,7 @@ impl Events {
             state: State::default(),
             instance_ops: 0,
             happened: Vec::new(),
+            limit: DEADLINE,
         };
         let is_complete = |events: &mut Self, frame: &EventFrame| {
             matches!(frame, EventFrame::Snapshot { .. }).then_some(events.seq)
@@ -104,7 +108,7 @@ impl Events {
         what: &str,
         mut look: impl FnMut(&mut Self, &EventFrame) -> Option<T>,
     ) -> T {
-        within(what, async {
+        within_limit(what, self.limit, async {
             loop {
                 let frame = self.next().await;
                 if let Some(found) = look(self, &frame) {
