@@ -181,6 +181,9 @@ struct RootWatch {
     watcher: Watcher,
     path: PathBuf,
     dir: Subscription,
+    /// Kept where `dir` may be the same directory by another name: the kernel watches a directory
+    /// once for all of its names, and ending this one would end that one.
+    before: Option<Subscription>,
     link: Option<Subscription>,
     everything_next: bool,
 }
@@ -190,6 +193,7 @@ impl RootWatch {
         let is_link = configured.is_symlink();
         Self {
             dir: watcher.dir(configured, Pace::DIRECTORY),
+            before: None,
             link: is_link.then(|| watcher.file(configured, Pace::DIRECTORY)),
             path: configured.to_owned(),
             everything_next: false,
@@ -199,7 +203,8 @@ impl RootWatch {
 
     fn follow(&mut self, real: PathBuf) {
         if self.path != real {
-            self.dir = self.watcher.dir(&real, Pace::DIRECTORY);
+            let dir = self.watcher.dir(&real, Pace::DIRECTORY);
+            self.before = Some(std::mem::replace(&mut self.dir, dir));
             self.path = real;
         }
     }
