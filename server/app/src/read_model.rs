@@ -215,6 +215,12 @@ impl ReadModel {
         self.head.receiver_count()
     }
 
+    /// Tells of changes of the state.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.head.subscribe()
+    }
+
     /// Sets records; those that did not change are left out.
     /// A new instance goes to the end of the list.
     pub fn put(&self, records: Vec<(String, Record)>) {

@@ -192,13 +192,12 @@ impl Transcripts {
         let reset = is_other || offset > index.offset();
         let pages = Pages { file: &open, index: &index };
         let (turns, next) = pages.since(if reset { 0 } else { offset }).map_err(unreadable)?;
-        let live = self.live();
         let tail = ConversationTail {
             project: project.name.to_string(),
             turns,
             offset: next,
             reset,
-            live: live.holder(file, &conversation).is_some(),
+            live: self.is_live(file, &conversation),
             total: index.turns,
             conversation,
         };
@@ -248,6 +247,11 @@ impl Transcripts {
             skipped_lines: index.skipped,
             conversation,
         })
+    }
+
+    /// Whether somebody works on a conversation now.
+    fn is_live(&self, file: &File, conversation: &SessionRef) -> bool {
+        self.live().holder(file, conversation).is_some()
     }
 
     /// Who works on conversations now.

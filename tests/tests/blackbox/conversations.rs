@@ -1,6 +1,7 @@
 //! Conversations: listed, read, followed, and what they used.
 
 use crate::harness::{Server, World, socket, within};
+use crate::sessions_in_terminals::{ready, session, talked_to, until_said};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use std::fs;
@@ -157,6 +158,33 @@ async fn h128_a_follower_gets_new_turns_and_learns_of_a_replaced_file() {
     assert_eq!((texts(&frame["turns"]), &frame["reset"]), (vec!["replaced"], &json!(true)));
     fs::remove_file(&file).unwrap();
     assert_eq!(next().await["close"], 4404);
+}
+
+#[tokio::test]
+async fn a_follower_learns_that_nobody_works_on_the_conversation_any_more() {
+    let world = World::with(json!({ "claude": { "pty_screen_enabled": true } }));
+    world.project_with("app", talked_to());
+    let server = world.serve().await;
+    let row = ready(&server, session("app")).await;
+    until_said(&world, &row).await;
+    let list = server.client.get("/api/projects/app/transcripts").await.expect(200).json();
+    let reference = list["sessions"][0]["conversation"].as_str().unwrap();
+    let mut socket = socket(&server.base, &format!("/ws/conversation/app/{reference}")).await;
+    let mut until = async |wanted: bool| {
+        within("whether it is live", async {
+            loop {
+                if let Message::Text(text) = socket.next().await.expect("it goes on").unwrap()
+                    && serde_json::from_str::<Value>(&text).unwrap()["live"] == wanted
+                {
+                    return;
+                }
+            }
+        })
+        .await;
+    };
+    until(true).await;
+    server.client.stop(row.instance_id.as_str()).await.expect(200);
+    until(false).await;
 }
 
 #[tokio::test]

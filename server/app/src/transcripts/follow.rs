@@ -11,6 +11,7 @@ use svc_shared::ids::SessionRef;
 use svc_shared::internal::conversations::ConversationTail;
 use svc_shared::stream::close;
 use svc_watch::{Pace, Subscription};
+use tokio::sync::watch;
 
 /// What a follower is told.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Follower {
     file: Arc<File>,
     conversation: SessionRef,
     watch: Subscription,
+    /// Who works on conversations may have changed.
+    states: watch::Receiver<u64>,
     offset: u64,
     resets: Option<u64>,
     was_live: Option<bool>,
@@ -59,6 +62,7 @@ impl Transcripts {
         let file = blocking(move || this.find(&of, &reference)).await??;
         Ok(Follower {
             watch: self.watcher.file(file.path(), Pace::VIEW),
+            states: self.read_model.changes(),
             transcripts: Arc::clone(self),
             project,
             file,
@@ -86,6 +90,13 @@ impl Follower {
                         return self.close(close::GOING_AWAY, ErrorCode::ShuttingDown);
                     }
                     _ = self.watch.changed() => self.is_due = true,
+                    Ok(()) = self.states.changed() => {
+                        let is_live = self.transcripts.is_live(&self.file, &self.conversation);
+                        if self.was_live == Some(is_live) {
+                            continue;
+                        }
+                        self.is_due = true;
+                    }
                 }
             }
             let read = self.read().await;
