@@ -219,6 +219,7 @@ impl UseCases {
             trust: Arc::clone(&trust),
             readers: is_server.then(|| Arc::clone(&read_model)),
             watcher: watcher.clone(),
+            store: store.clone(),
             tasks: tasks.clone(),
             memory: Default::default(),
         });

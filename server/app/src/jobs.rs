@@ -46,6 +46,7 @@ use svc_shared::Timestamp;
 use svc_shared::api::jobs::{BackgroundJob, RESULT_CHARS, StopAgentResult};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::JobId;
+use svc_store::Store;
 use svc_watch::Watcher;
 use tokio::time::Instant;
 
@@ -64,6 +65,7 @@ pub struct Jobs {
     /// `None` in a command, which has no readers.
     pub(crate) readers: Option<Arc<ReadModel>>,
     pub(crate) watcher: Watcher,
+    pub(crate) store: Store,
     pub(crate) tasks: Tasks,
     pub(crate) memory: StopMemory,
 }

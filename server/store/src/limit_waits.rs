@@ -15,12 +15,20 @@ const CALL_OFF: &str = "UPDATE limit_waits SET state = 'called_off' \
      WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
 const WITHDRAW: &str = "DELETE FROM limit_waits \
      WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
+const TAKE: &str = "UPDATE limit_waits SET state = 'called_off' \
+     WHERE conversation_id = ?1 AND state = 'waiting'";
+/// For the case that nobody has seen the limit yet.
+const TAKEN: &str = "INSERT INTO limit_waits (conversation_id, since, due_at, state) \
+     VALUES (?1, ?2, ?2, 'called_off') ON CONFLICT DO NOTHING";
 /// A copy of a transcript tells the same limit again.
-const BEGUN: &str =
-    "SELECT EXISTS (SELECT 1 FROM limit_waits WHERE since = ?1 AND state = 'begun')";
+const SETTLED: &str = "SELECT \
+     EXISTS (SELECT 1 FROM limit_waits WHERE since = ?2 AND state = 'begun') OR \
+     EXISTS (SELECT 1 FROM limit_waits \
+         WHERE conversation_id = ?1 AND since >= ?2 AND state <> 'waiting')";
 const DROP: &str = "DELETE FROM limit_waits WHERE state <> 'waiting' AND since < ?1";
 
-pub(crate) const STATEMENTS: &[&str] = &[ADD, WAITING, BEGIN, CALL_OFF, WITHDRAW, BEGUN, DROP];
+pub(crate) const STATEMENTS: &[&str] =
+    &[ADD, WAITING, BEGIN, CALL_OFF, WITHDRAW, TAKE, TAKEN, SETTLED, DROP];
 
 /// A conversation that waits for the reset of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,12 +96,42 @@ impl Store {
         self.change_waits(WITHDRAW, Some(&wait.conversation), &since).await.map(drop)
     }
 
-    /// Whether somebody went on by itself after a limit that was told at this time.
+    /// Records that a person goes on with a conversation at this time.
+    ///
+    /// It does not go on by itself, whatever limit it was told before.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn take_limit_waits(
+        &self,
+        conversation: &ConversationId,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let conversation = conversation.expose();
+        let taken = async {
+            let mut transaction = self.begin().await?;
+            let take = sqlx::query(TAKE).bind(conversation.to_owned());
+            take.execute(&mut *transaction).await?;
+            let taken = sqlx::query(TAKEN).bind(conversation.to_owned()).bind(now.as_millis());
+            taken.execute(&mut *transaction).await?;
+            transaction.commit().await?;
+            Ok(())
+        };
+        self.noted(taken.await)
+    }
+
+    /// Whether somebody went on after a limit that a conversation was told at this time.
+    ///
+    /// The service itself, with this conversation or a copy of it, or a person.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn has_begun_after(&self, since: Timestamp) -> Result<bool, StoreError> {
-        let query = sqlx::query(BEGUN).bind(since.as_millis());
+    pub async fn is_limit_settled(
+        &self,
+        conversation: &ConversationId,
+        since: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let query = sqlx::query(SETTLED).bind(conversation.expose()).bind(since.as_millis());
         Ok(query.fetch_one(&self.readers).await?.try_get(0)?)
     }
 

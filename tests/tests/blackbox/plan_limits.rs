@@ -308,3 +308,31 @@ async fn an_ended_job_goes_on_once_as_a_new_job_and_a_stopped_one_does_not() {
     let query = "SELECT group_concat(state) FROM limit_waits";
     assert_eq!(world.sql_text(query).await.as_deref(), Some("begun"));
 }
+
+#[tokio::test]
+async fn a_job_that_a_person_resumed_does_not_go_on_by_itself_as_well() {
+    let (text, _) = resets_in(3600);
+    let world = World::with(json!({ "instance_defaults": { "on_limit": "continue" } }));
+    let clock = Clock::new(&world);
+    let env = clock.env();
+    let last = json!({ "state": "failed", "result": text });
+    world.project_with("fails", json!({ "job_script": [[0, { "state": "working" }], [20, last]] }));
+    let server = world.serve_as(Start { env: &env, ..Start::default() }).await;
+    let mut events = server.events().await;
+    let taken = jobs::start(&server, "fails").await;
+    let left = jobs::start(&server, "fails").await;
+    let waits = |state: &State, id: &str| jobs::job(state, id)?.limit?.continues_at;
+    for id in [&taken, &left] {
+        events.until("a time", |state| waits(state, id)).await;
+    }
+    world.set_knobs("fails", jobs::endless());
+    world.cli(&["jobs", "resume", &taken]).await.ok();
+    clock.set(3600 + 200);
+    events.until("both new jobs", |state| (state.jobs.len() > 3).then_some(())).await;
+    let waiting = "SELECT CAST(count(*) AS TEXT) FROM limit_waits WHERE state = 'waiting'";
+    while world.sql_text(waiting).await.as_deref() != Some("0") {
+        within("another change", events.next()).await;
+    }
+    let begun = "SELECT CAST(count(*) AS TEXT) FROM limit_waits WHERE state = 'begun'";
+    assert_eq!(world.sql_text(begun).await.as_deref(), Some("1"), "the other one went on");
+}

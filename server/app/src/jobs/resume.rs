@@ -106,6 +106,13 @@ impl Jobs {
             }
         }
         let program = self.trusted_program(&project, &at, request.trust.unwrap_or(false)).await?;
+        if prompt.is_none()
+            && let Ok(conversation) = session.parse()
+        {
+            // A person takes it over: it must not go on by itself as well. Written first: a
+            // service that dies in between leaves it to the person.
+            self.store.take_limit_waits(&conversation, self.scan.clock.now()).await?;
+        }
         let new = self.accepted(Question { program, args, cwd: at.cwd, timeout: TIMEOUT }).await?;
         tracing::info!(job.id = %new, "background job {new} goes on with the transcript of {id}");
         Ok(ResumeAgentResult { id: new })

@@ -145,8 +145,10 @@ impl LimitWaits {
             // A job that went on works with a copy of the transcript, and one that stops at once
             // again, at a limit that was reset before, would be started for ever.
             let is_told_late = one.limit.resets_at.is_some_and(|reset| reset <= one.limit.since);
+            let store = &self.registry.store;
             let is_again = matches!(session, Session::Job(_))
-                && (is_told_late || self.registry.store.has_begun_after(one.limit.since).await?);
+                && (is_told_late
+                    || store.is_limit_settled(&one.conversation, one.limit.since).await?);
             if session.goes_on(&self.config) && !is_again {
                 self.add(one, now).await?;
             }
