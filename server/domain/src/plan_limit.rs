@@ -27,6 +27,10 @@ pub const NOT_BY_BRIDGE: &str =
 pub const NOT_BY_JOB: &str = "the process of this job still runs and takes no text from here; \
     attach to it with the agent after the reset";
 
+/// Why nobody goes on with a session in a terminal that nobody types into.
+pub const NOT_BY_TERMINAL: &str = "`claude.terminal_input` is off, so this session takes no text \
+    from here; go on in the session itself after the reset";
+
 /// A conversation goes on this long after the reset: clocks differ.
 const MARGIN: Duration = Duration::from_secs(60);
 
@@ -151,10 +155,18 @@ fn weekday(name: &str) -> Option<Weekday> {
 #[must_use]
 pub fn due(limit: &PlanLimit, now: Timestamp, chance: Chance) -> Option<Timestamp> {
     let reset = limit.resets_at?;
-    if now.since(reset) > TOO_LATE {
+    if is_too_late(reset, now) {
         return None;
     }
     Some(reset.plus(MARGIN).plus(chance.part_of(SPREAD)))
+}
+
+/// Whether a time to go on is so long ago that nobody goes on by itself.
+///
+/// The machine may have slept since.
+#[must_use]
+pub fn is_too_late(due: Timestamp, now: Timestamp) -> bool {
+    now.since(due) > TOO_LATE
 }
 
 #[cfg(test)]

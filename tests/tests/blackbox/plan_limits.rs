@@ -161,6 +161,48 @@ async fn an_interactive_session_is_told_in_its_terminal() {
     server.client.stop(row.instance_id.as_str()).await.expect(200);
 }
 
+#[tokio::test]
+async fn a_terminal_that_takes_no_text_says_so_and_names_no_time() {
+    let (text, _) = resets_in(3600);
+    let world = World::with(json!({ "instance_defaults": { "on_limit": "continue" } }));
+    world.project_with(
+        "app",
+        json!({ "turns": [
+            { "role": "user", "text": "build it" },
+            { "role": "assistant", "text": text },
+        ] }),
+    );
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let row = ready(&server, session("app")).await;
+    let limit = limit(&mut events, row.instance_id.as_str()).await;
+    assert!(limit.hint.unwrap().contains("claude.terminal_input"));
+    assert_eq!(limit.continues_at, None);
+    server.client.stop(row.instance_id.as_str()).await.expect(200);
+    let waits = "SELECT CAST(count(*) AS TEXT) FROM limit_waits";
+    assert_eq!(world.sql_text(waits).await.as_deref(), Some("0"));
+}
+
+#[tokio::test]
+async fn nobody_goes_on_when_the_machine_slept_long_past_the_reset() {
+    let (text, _) = resets_in(3600);
+    let (world, file) = limited(&text, "continue");
+    let clock = Clock::new(&world);
+    let env = clock.env();
+    let server = world.serve_as(Start { env: &env, ..Start::default() }).await;
+    let mut events = server.events().await;
+    let one = launch(&server).await;
+    let id = one.instance_id.as_str();
+    say(&server, id, "work").await;
+    continues(&mut events, id).await;
+    clock.set(14 * 3600);
+    waits(&mut events, id).await;
+    assert_eq!(told(&file), 0);
+    let state = "SELECT group_concat(state) FROM limit_waits";
+    assert_eq!(world.sql_text(state).await.as_deref(), Some("called_off"));
+    server.client.stop(id).await.expect(200);
+}
+
 /// When the session goes on by itself.
 async fn continues(events: &mut Events, id: &str) -> i64 {
     let when = |one: &Instance| one.limit.clone()?.continues_at;

@@ -15,6 +15,7 @@ use svc_shared::api::instances::ResumeRequest;
 use svc_shared::api::jobs::ResumeAgentResult;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::JobId;
+use svc_store::LimitWait;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -29,25 +30,28 @@ impl Jobs {
         request: ResumeRequest,
     ) -> Result<ResumeAgentResult, AppError> {
         let (this, id) = (Arc::clone(self), id.to_owned());
-        self.tasks.complete(async move { this.resume_now(&id, &request, None).await }).await
+        self.tasks.complete(async move { this.resume_now(&id, &request, By::Person).await }).await
     }
 
-    /// The same, with something to do at once.
+    /// The same after a plan limit, with something to do at once.
+    ///
+    /// Its wait is begun when only the agent can refuse any more.
     pub(crate) async fn go_on(
         self: &Arc<Self>,
         id: &JobId,
         prompt: &'static str,
+        wait: LimitWait,
     ) -> Result<ResumeAgentResult, AppError> {
         let (this, id) = (Arc::clone(self), id.to_string());
-        let request = ResumeRequest::default();
-        self.tasks.complete(async move { this.resume_now(&id, &request, Some(prompt)).await }).await
+        let (request, by) = (ResumeRequest::default(), By::Limit { prompt, wait });
+        self.tasks.complete(async move { this.resume_now(&id, &request, by).await }).await
     }
 
     async fn resume_now(
         &self,
         raw: &str,
         request: &ResumeRequest,
-        prompt: Option<&str>,
+        by: By,
     ) -> Result<ResumeAgentResult, AppError> {
         let id = job_id(raw)?;
         if !self.has_job(&id).await? {
@@ -88,6 +92,10 @@ impl Jobs {
         let mode = with.mode().map_err(|why| not_resumable(&why.to_string()))?;
         self.permitted(&project, &at, mode).await?;
         let model = with.model.as_deref().filter(|model| check_model(model).is_ok());
+        let prompt = match &by {
+            By::Person => None,
+            By::Limit { prompt, .. } => Some(*prompt),
+        };
         let args =
             Dispatch { resume: Some(session), rc_name: None, model, permission_mode: mode, prompt }
                 .args()
@@ -106,17 +114,30 @@ impl Jobs {
             }
         }
         let program = self.trusted_program(&project, &at, request.trust.unwrap_or(false)).await?;
-        if prompt.is_none()
-            && let Ok(conversation) = session.parse()
-        {
-            // A person takes it over: it must not go on by itself as well. Written first: a
-            // service that dies in between leaves it to the person.
-            self.store.take_limit_waits(&conversation, self.scan.clock.now()).await?;
+        // Only one of a person and a wait goes on. Written first: a service that dies in between
+        // leaves the job to the person.
+        match by {
+            By::Person => {
+                if let Ok(conversation) = session.parse() {
+                    self.store.take_limit_waits(&conversation, self.scan.clock.now()).await?;
+                }
+            }
+            By::Limit { wait, .. } => {
+                if !self.store.begin_limit_wait(&wait).await? {
+                    return Err(not_resumable("somebody went on with it already"));
+                }
+            }
         }
         let new = self.accepted(Question { program, args, cwd: at.cwd, timeout: TIMEOUT }).await?;
         tracing::info!(job.id = %new, "background job {new} goes on with the transcript of {id}");
         Ok(ResumeAgentResult { id: new })
     }
+}
+
+/// Who goes on with a job.
+enum By {
+    Person,
+    Limit { prompt: &'static str, wait: LimitWait },
 }
 
 /// The real directory, if it is still there, and the repository around it.

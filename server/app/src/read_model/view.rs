@@ -13,7 +13,7 @@ use svc_domain::activity::{Evidence, of_request, together};
 use svc_domain::admission::bypass_obstacle;
 use svc_domain::adoption::Unrecorded;
 use svc_domain::bridge::{Bridge, Outcome};
-use svc_domain::plan_limit::NOT_BY_BRIDGE;
+use svc_domain::plan_limit::{NOT_BY_BRIDGE, NOT_BY_TERMINAL};
 use svc_domain::restart::{Restarts, policy};
 use svc_shared::Word;
 use svc_shared::api::instances::{ConnectInfo, Instance, PendingPermission, Quarantine, Restart};
@@ -95,8 +95,13 @@ impl View {
         let limits = told.into_iter().filter_map(|one| one.limit);
         // Of several conversations the one that waits longest.
         record.limit = limits.max_by_key(|limit| (limit.resets_at, limit.since));
-        if let Some(limit) = record.limit.as_mut().filter(|_| !bridge.is_interactive()) {
-            limit.hint = Some(NOT_BY_BRIDGE.to_owned());
+        let hint = match bridge.is_interactive() {
+            false => Some(NOT_BY_BRIDGE),
+            true if !self.config.claude.terminal_input => Some(NOT_BY_TERMINAL),
+            true => None,
+        };
+        if let Some(limit) = record.limit.as_mut() {
+            limit.hint = hint.map(str::to_owned);
         }
         record
     }

@@ -4,6 +4,7 @@
 //! a service that is killed in between leaves a conversation for its person, and never tells an
 //! agent twice.
 
+use crate::bridges::controller::NotTyped;
 use crate::bridges::keepers::Keepers;
 use crate::bridges::transition::chance;
 use crate::hosted::HostedSessions;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::hosted::HostedSession;
-use svc_domain::plan_limit::due;
+use svc_domain::plan_limit::{due, is_too_late};
 use svc_ports::Clock;
 use svc_shared::Timestamp;
 use svc_shared::ids::{JobId, SessionRef};
@@ -72,6 +73,7 @@ impl Session {
     fn goes_on(&self, config: &Config) -> bool {
         let on_limit = match self {
             Self::Direct(session) => session.on_limit.unwrap_or(config.instance_defaults.on_limit),
+            Self::Interactive(_) if !config.claude.terminal_input => OnLimit::Wait,
             Self::Interactive(bridge) => on_limit(bridge, config),
             Self::Job(_) => config.instance_defaults.on_limit,
         };
@@ -139,7 +141,8 @@ impl LimitWaits {
     async fn look(&self) -> Result<Option<Duration>, AppError> {
         let Some(stopped) = self.signs.limits.all() else { return Ok(None) };
         let now = self.clock.now();
-        let jobs = self.ended_jobs(&stopped).await;
+        // Jobs that nobody can read now are looked for again when it matters.
+        let jobs = self.jobs_at_limit(&stopped).await.unwrap_or_default();
         for (reference, one) in &stopped {
             let Some(session) = self.session(reference, one, &jobs) else { continue };
             // A job that went on works with a copy of the transcript, and one that stops at once
@@ -154,12 +157,22 @@ impl LimitWaits {
             }
         }
         let mut shown = HashMap::new();
-        let mut next: Option<Duration> = None;
+        // The end of a job's process is nothing that wakes this.
+        let is_running = |job: &Job| job.is_open() || job.record.worker_alive;
+        let mut next = jobs.iter().any(is_running).then_some(SAFETY_TICK);
         for wait in self.registry.store.limit_waits().await? {
+            if is_too_late(wait.due_at, now) {
+                self.registry.store.call_off_limit_wait(&wait).await?;
+                continue;
+            }
             let found = stopped.iter().find(|(_, one)| {
                 one.conversation == wait.conversation && one.limit.since == wait.since
             });
             let Some((reference, one)) = found else {
+                if !self.transcripts.knows(&wait.conversation) {
+                    // Its directory may come back: nothing says that somebody went on with it.
+                    continue;
+                }
                 // Somebody went on with it.
                 self.registry.store.call_off_limit_wait(&wait).await?;
                 continue;
@@ -193,22 +206,22 @@ impl LimitWaits {
         Ok(self.registry.store.add_limit_wait(&LimitWait { conversation, since, due_at }).await?)
     }
 
-    /// The jobs that have ended at a limit, and that nobody stopped.
-    async fn ended_jobs(&self, stopped: &HashMap<SessionRef, Stopped>) -> Vec<Job> {
+    /// The jobs that are at a limit, running or not, and that nobody stopped.
+    async fn jobs_at_limit(
+        &self,
+        stopped: &HashMap<SessionRef, Stopped>,
+    ) -> Result<Vec<Job>, AppError> {
         let is_wanted = self.config.instance_defaults.on_limit == OnLimit::Continue;
         if stopped.is_empty() || !is_wanted {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let mut jobs = self.jobs.scan.now().await.unwrap_or_default();
+        let mut jobs = self.jobs.scan.now().await?;
         jobs.retain(|job| {
             let is_at_limit =
                 job.record.session_ref.as_ref().is_some_and(|of| stopped.contains_key(of));
-            is_at_limit
-                && !job.is_open()
-                && !job.record.worker_alive
-                && job.record.state != "stopped"
+            is_at_limit && job.record.state != "stopped"
         });
-        jobs
+        Ok(jobs)
     }
 
     /// The session that holds a conversation and can be told to go on.
@@ -230,7 +243,9 @@ impl LimitWaits {
         if let Some(direct) = direct {
             return Some(Session::Direct(Box::new(direct)));
         }
-        let job = jobs.iter().find(|job| job.record.session_ref.as_ref() == Some(reference))?;
+        let has_ended = |job: &&Job| !job.is_open() && !job.record.worker_alive;
+        let of_job = |job: &&Job| job.record.session_ref.as_ref() == Some(reference);
+        let job = jobs.iter().filter(has_ended).find(of_job)?;
         Some(Session::Job(job.record.id.clone()))
     }
 
@@ -248,14 +263,20 @@ impl LimitWaits {
     /// Tells one agent to go on, at most once; `false` while it cannot be reached.
     async fn go_on(&self, reference: &SessionRef, wait: &LimitWait) -> Result<bool, AppError> {
         // What a person said a moment ago counts.
-        let limit = self.transcripts.limit_now(reference).await;
+        let limit = match self.transcripts.limit_now(reference).await {
+            Ok(limit) => limit,
+            Err(error) => return Ok(put_off(&error)),
+        };
         let stopped = limit
             .filter(|limit| limit.since == wait.since)
             .map(|limit| Stopped { conversation: wait.conversation.clone(), limit });
         let session = match &stopped {
             Some(stopped) => {
                 let alone = HashMap::from([(reference.clone(), stopped.clone())]);
-                self.session(reference, stopped, &self.ended_jobs(&alone).await)
+                match self.jobs_at_limit(&alone).await {
+                    Ok(jobs) => self.session(reference, stopped, &jobs),
+                    Err(error) => return Ok(put_off(&error)),
+                }
             }
             None => None,
         };
@@ -266,17 +287,29 @@ impl LimitWaits {
         if !self.is_reached(&session) {
             return Ok(false);
         }
-        if !self.registry.store.begin_limit_wait(wait).await? {
-            return Ok(true);
-        }
         let (name, told) = match &session {
+            // It is begun when nothing but the agent can refuse it any more.
+            Session::Job(id) => {
+                let told = self.jobs.go_on(id, GO_ON, wait.clone()).await.map(drop);
+                if let Err(error) = &told {
+                    if error.may_pass() && self.still_waits(wait).await? {
+                        return Ok(put_off(error));
+                    }
+                    self.registry.store.call_off_limit_wait(wait).await?;
+                }
+                (id.to_string(), told)
+            }
+            Session::Direct(_) | Session::Interactive(_)
+                if !self.registry.store.begin_limit_wait(wait).await? =>
+            {
+                return Ok(true);
+            }
             Session::Direct(direct) => {
                 (direct.id.short().to_owned(), self.hosted.message(&direct.id, GO_ON).await)
             }
             Session::Interactive(bridge) => {
                 (bridge.id.short().to_owned(), self.type_in(bridge).await)
             }
-            Session::Job(id) => (id.to_string(), self.jobs.go_on(id, GO_ON).await.map(drop)),
         };
         match told {
             Ok(()) => info!("{name} goes on after its plan limit was reset"),
@@ -285,6 +318,10 @@ impl LimitWaits {
             ),
         }
         Ok(true)
+    }
+
+    async fn still_waits(&self, wait: &LimitWait) -> Result<bool, AppError> {
+        Ok(self.registry.store.limit_waits().await?.contains(wait))
     }
 
     async fn type_in(&self, bridge: &Bridge) -> Result<(), AppError> {
@@ -298,12 +335,12 @@ impl LimitWaits {
             keys: Vec::new(),
         };
         let type_in = async {
-            let typed = |error| {
-                AppError::busy(
+            let typed = |error| match error {
+                NotTyped::Readonly => AppError::busy(
                     "this session takes no text: `claude.terminal_input` was off when it was \
                      started",
-                )
-                .because(error)
+                ),
+                NotTyped::Silent | NotTyped::Lost(_) => silent().because(error),
             };
             controller.type_in(GO_ON).await.map_err(typed)?;
             tokio::time::sleep(BEFORE_ENTER).await;
@@ -320,4 +357,10 @@ impl LimitWaits {
         self.hosted.show();
         self.jobs.publish().await;
     }
+}
+
+/// Says why it is tried again; `false`, as nobody was told anything.
+fn put_off(error: &AppError) -> bool {
+    tracing::debug!(%error, "a conversation does not go on now; it is tried again");
+    false
 }

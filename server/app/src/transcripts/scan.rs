@@ -1,7 +1,7 @@
 //! Keeps the indexes up to date when a directory with transcripts changes.
 
-use super::Transcripts;
 use super::files::File;
+use super::{Transcripts, unknown, unreadable};
 use crate::AppError;
 use crate::read_model::limits::Stopped;
 use crate::tasks::blocking;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::conversation::{Index, Places, TRANSCRIPT, listed};
+use svc_domain::conversation::ConversationId;
 use svc_projects::Project;
 use svc_shared::api::limits::PlanLimit;
 use svc_shared::ids::SessionRef;
@@ -184,21 +185,37 @@ impl Transcripts {
         self.signs.limits.set(stopped, differs);
     }
 
+    /// Whether a conversation has a transcript, as far as anybody could look.
+    pub(crate) fn knows(&self, conversation: &ConversationId) -> bool {
+        let reference = self.refs.session(conversation.expose());
+        reference.is_some_and(|reference| self.file_of(&reference).is_some())
+    }
+
+    fn file_of(&self, reference: &SessionRef) -> Option<Arc<File>> {
+        let mut files = self.files.by_project().into_iter().flat_map(|(_, files)| files);
+        files.find(|file| file.reference.as_ref() == Some(reference))
+    }
+
     /// The limit that a conversation is stopped at now, read from its file.
-    pub(crate) async fn limit_now(&self, reference: &SessionRef) -> Option<PlanLimit> {
-        let files = self.files.by_project().into_iter().flat_map(|(_, files)| files);
-        let file = files.into_iter().find(|file| file.reference.as_ref() == Some(reference))?;
-        let read = blocking(move || {
+    ///
+    /// # Errors
+    /// The file is not there, or cannot be read now.
+    pub(crate) async fn limit_now(
+        &self,
+        reference: &SessionRef,
+    ) -> Result<Option<PlanLimit>, AppError> {
+        let file = self.file_of(reference).ok_or_else(unknown)?;
+        blocking(move || {
             let mut index = file.index();
             loop {
                 match file.read_on(&mut index, STEP) {
                     Ok(updated) if updated.is_more => {}
-                    Ok(_) => return index.limit.clone(),
-                    Err(_) => return None,
+                    Ok(_) => return Ok(index.limit.clone()),
+                    Err(error) => return Err(unreadable(error)),
                 }
             }
-        });
-        read.await.ok().flatten()
+        })
+        .await?
     }
 
     /// `false` when the service ends.
