@@ -1,10 +1,12 @@
 //! The forms of `notifications.urls`, as Apprise writes them.
 
-use super::parts::Parts;
+use super::parts::{Parts, decoded};
 use url::Url;
 
 /// What stands in the place of a secret.
 const MASK: &str = "********";
+/// Bytes of a part of a URL from which on it may be a secret.
+const SHORTEST_SECRET: usize = 8;
 
 /// Why an entry is no address. Never quotes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -330,7 +332,13 @@ fn is_mailbox(text: &str) -> bool {
 
 fn json(text: &str) -> Result<Address, Unusable> {
     let url = parsed(text)?;
-    let secrets = url.password().map(str::to_owned).into_iter().collect();
+    // Whoever has the way of such a URL may post there; a receiver often repeats it in an error.
+    let mut secrets: Vec<String> = url.path_segments().into_iter().flatten().map(decoded).collect();
+    secrets.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+    secrets.retain(|part| part.len() >= SHORTEST_SECRET);
+    secrets.extend(url.password().map(decoded));
+    // A part of another one would leave the rest of that one.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     Ok(Address::web("JSON", &url, Recipient::Json { url: url.clone() }, secrets))
 }
 
@@ -451,5 +459,10 @@ mod tests {
     fn what_a_service_says_is_shown_without_our_secrets() {
         let address = good("ntfys://me:pass@ntfy.example/topic1");
         assert_eq!(address.masked("no pass for topic1"), "no ******** for ********");
+        let address = good("jsons://n8n.example/webhook/ab%20cdefgh?key=0123456789&v=1");
+        assert_eq!(
+            address.masked("POST ab cdefgh with key 0123456789 is not registered at v1"),
+            "POST ******** with key ******** is not registered at v1"
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! An entry of `notifications.urls` taken apart.
 
 use super::address::Unusable;
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
 use url::Url;
 
 /// What stands between the slashes, decoded.
@@ -49,21 +51,6 @@ impl Parts {
 }
 
 /// Undoes percent encoding; what is no UTF-8 then stays as it was.
-fn decoded(raw: &str) -> String {
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex =
-            |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        if let (b'%', [high, low, after @ ..]) = (first, tail)
-            && let (Some(high), Some(low)) = (hex(high), hex(low))
-        {
-            bytes.push(high * 16 + low);
-            rest = after;
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| raw.to_owned())
+pub(super) fn decoded(raw: &str) -> String {
+    percent_decode_str(raw).decode_utf8().map_or_else(|_| raw.to_owned(), Cow::into_owned)
 }
