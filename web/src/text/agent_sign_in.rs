@@ -60,8 +60,11 @@ pub fn ends_in(span: &str) -> String {
 /// Button.
 pub const CANCEL: &str = "Cancel the sign-in";
 /// It is over, and this page did not hear how.
-pub const GONE: &str = "The sign-in was ended: it was cancelled, or nobody went on with it for 15 \
-                        minutes, or svc was restarted.";
+pub const GONE: &str = "This sign-in is over.";
+/// … what may have happened.
+pub const GONE_HOW: &str = "It ended on another page or was cancelled there, nobody went on with it \
+                            for 15 minutes, or svc was restarted. Readiness says whether the agent \
+                            is signed in.";
 /// Button.
 pub const AGAIN: &str = "Start again";
 /// Success.

@@ -477,11 +477,16 @@ fn done(close: Callback<()>) -> AnyView {
 
 fn failed(flow: Flow, close: Callback<()>) -> AnyView {
     let why = flow.end.with_untracked(|end| end.as_ref().map(|end| end.message.clone()));
-    let why = why.unwrap_or_else(|| words::GONE.to_owned());
+    let (title, tone, why) = match why {
+        Some(why) => (words::FAILED, "tone-danger", why),
+        None => (words::GONE, "tone-neutral", words::GONE_HOW.to_owned()),
+    };
     view! {
         <div class="dialog-body">
-            <div class="wide gate tone-danger" role="alert" data-testid="agent-sign-in-failed">
-                <h3>{words::FAILED}</h3>
+            <div
+                class=format!("wide gate {tone}") role="alert" data-testid="agent-sign-in-failed"
+            >
+                <h3>{title}</h3>
                 <p><bdi>{shown(&why).into_owned()}</bdi></p>
             </div>
         </div>
