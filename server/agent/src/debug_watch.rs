@@ -39,6 +39,11 @@ const RECENT: u64 = 256 * 1024;
 /// Attempts to find a moment without writes before a log is truncated.
 const TRIES: u32 = 64;
 
+/// Full parts that the redacted copy may take before a log is truncated.
+/// A writer that is faster than the copy would otherwise fill the disk. What is left then is lost,
+/// and the copy says so.
+const MIRROR_ROUNDS: u32 = 16;
+
 /// Collects the evidence in the lines of one log set and keeps its files small.
 /// Ends when it is dropped.
 #[derive(Debug)]
@@ -359,7 +364,8 @@ impl Reader {
             Ok(Plan::Drop(cut, trouble)) => {
                 self.round(&mut each);
                 if let Some(mirror) = &mut mirror {
-                    mirror.round();
+                    let mut rounds = MIRROR_ROUNDS;
+                    mirror.catch_up(&mut rounds);
                 }
                 (cut, trouble)
             }
@@ -368,16 +374,19 @@ impl Reader {
                 (cut, done.err().map(|_| Trouble::NoSpace))
             }
         };
-        if let Err(error) = cut.truncate() {
-            tracing::warn!(
-                path = %self.file.path().display(), error = %error, "a log cannot be truncated"
-            );
-            return;
-        }
+        let removed = match cut.truncate() {
+            Ok(removed) => removed,
+            Err(error) => {
+                tracing::warn!(
+                    path = %self.file.path().display(), error = %error, "a log cannot be truncated"
+                );
+                return;
+            }
+        };
         self.trouble = trouble;
         self.file.go_to(0);
         if let Some(mirror) = mirror {
-            mirror.raw_was_truncated();
+            mirror.raw_was_truncated(removed);
         }
     }
 
@@ -391,10 +400,11 @@ impl Reader {
         copying.catch_up(cut)?;
         copying.put_in_place()?;
         let mut quiet = 0;
+        let mut mirror_rounds = MIRROR_ROUNDS;
         for _ in 0..TRIES {
             self.catch_up(copying.end(), &mut each);
             if let Some(mirror) = &mut mirror {
-                mirror.round();
+                mirror.catch_up(&mut mirror_rounds);
             }
             // Last, so that little can be written between this and the truncation.
             quiet = if copying.catch_up(cut)? == 0 { quiet + 1 } else { 0 };

@@ -7,7 +7,7 @@
 use crate::growing_file::{GrowingFile, ReadResult};
 use crate::log_set::LogSet;
 use crate::regular_file::open_regular;
-use crate::rotation::{Limits, Trouble, rename_away};
+use crate::rotation::{Limits, Removed, Trouble, rename_away};
 use rustix::fs::{Mode, OFlags, ftruncate, open};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -26,8 +26,8 @@ const ROUND: usize = 8 * 1024 * 1024;
 /// How far before its position a mirror searches for the start of a long secret.
 const LOOK_BACK: u64 = 16 * 1024;
 
-/// Written instead of lines that were lost while nothing could be written.
-const LOST: &[u8] = b"[lines are missing here: the file system was full]\n";
+/// Written instead of lines that could not be copied.
+const LOST: &[u8] = b"[lines are missing here: they could not be copied]\n";
 
 /// How much of which file was copied, as `.mirror.json` keeps it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,19 +170,36 @@ impl Mirror {
                 }
             }
         }
-        true
+        // What is read is also written, so that a caller can stop here.
+        self.flush()
     }
 
-    /// Handles a truncation of the raw file after it was read.
-    /// An unfinished line continues in the next bytes.
-    pub(crate) fn raw_was_truncated(&mut self) {
-        if !self.pending.is_empty() {
-            // While nothing could be written, nothing was read, so lines are missing.
-            self.pending.extend_from_slice(LOST);
-            self.begin_anew();
+    /// Copies to the end of the raw file, with at most this many full rounds.
+    /// Takes the rounds it needs from the number.
+    pub(crate) fn catch_up(&mut self, rounds: &mut u32) {
+        while *rounds > 0 && self.round() {
+            *rounds -= 1;
         }
-        self.base = self.lines.offset();
-        self.carries = self.lines.resting() < self.base;
+    }
+
+    /// Handles a truncation of the raw file, whether all of it was copied or not.
+    pub(crate) fn raw_was_truncated(&mut self, removed: Removed) {
+        // While nothing can be written, nothing is read either: lines may be missing.
+        if self.raw.offset() < removed.len || !self.pending.is_empty() {
+            if !self.pending.ends_with(LOST) {
+                self.pending.extend_from_slice(LOST);
+            }
+            // An open line is not continued: there are other lines between it and the next bytes.
+            if removed.ends_inside_line {
+                self.begin_inside();
+            } else {
+                self.begin_anew();
+            }
+        } else {
+            // An unfinished line continues in the next bytes.
+            self.base = self.lines.offset();
+            self.carries = self.lines.resting() < self.base;
+        }
         self.raw.go_to(0);
         self.write_progress();
     }
@@ -254,3 +271,6 @@ impl Mirror {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

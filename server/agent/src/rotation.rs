@@ -73,6 +73,15 @@ pub(crate) struct Cut {
     file: File,
 }
 
+/// What a truncation removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Removed {
+    /// Length of the file before it, in bytes.
+    pub len: u64,
+    /// The last line had no end yet: the rest of it comes after the truncation.
+    pub ends_inside_line: bool,
+}
+
 /// An unfinished copy.
 #[derive(Debug)]
 pub(crate) struct Copying {
@@ -86,8 +95,14 @@ pub(crate) struct Copying {
 
 impl Cut {
     /// Empties the file in place: its writers continue with the same file.
-    pub(crate) fn truncate(self) -> io::Result<()> {
-        Ok(ftruncate(&self.file, 0)?)
+    pub(crate) fn truncate(self) -> io::Result<Removed> {
+        let len = self.len()?;
+        let mut last = [0];
+        // A last byte that cannot be read could be inside a line.
+        let is_read = len > 0 && self.file.read_at(&mut last, len - 1).is_ok();
+        let ends_inside_line = len > 0 && !(is_read && last == *b"\n");
+        ftruncate(&self.file, 0)?;
+        Ok(Removed { len, ends_inside_line })
     }
 
     fn len(&self) -> io::Result<u64> {

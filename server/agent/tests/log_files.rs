@@ -262,3 +262,26 @@ async fn a_redacted_copy_has_each_line_once_over_restarts_and_rotations() {
         assert_eq!(mode & 0o777, 0o600, "{path:?}");
     }
 }
+
+/// The service was down while the agent wrote more than the copy takes in one part.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_waits_for_the_redacted_copy() {
+    const LINES: usize = 5_000;
+    let bench = Bench::new(true);
+    let written = (0..LINES).map(|n| format!("{n} {}\n", "y".repeat(8_000)));
+    bench.append(written.collect::<String>());
+    let watch = bench.watch(limits(16 * 1024 * 1024, 5));
+    watch.caught_up().await;
+    watch.end().await;
+    assert_eq!(fs::metadata(bench.set.agent_file()).unwrap().len(), 0, "it was rotated");
+    let public = bench.set.debug_file();
+    let older = (1..=5).rev().map(|number| {
+        let mut name = public.clone().into_os_string();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    });
+    let files = older.chain([public.clone()]).filter(|path| path.exists());
+    let text: String = files.map(|path| fs::read_to_string(path).unwrap()).collect();
+    let shown = text.lines().map(|line| line.split(' ').next().unwrap().to_owned());
+    assert!(shown.eq((0..LINES).map(|n| n.to_string())), "each line once, in order");
+}

@@ -1,0 +1,101 @@
+//! What the redacted copy says after a truncation, a deletion and a killed service.
+
+use super::*;
+use std::fs;
+use svc_shared::Timestamp;
+
+struct Bench {
+    _root: tempfile::TempDir,
+    set: LogSet,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let now = Timestamp::from_millis(7);
+        let set =
+            LogSet::create(&root.path().join("logs"), &"p".parse().unwrap(), now, true).unwrap();
+        Self { _root: root, set }
+    }
+
+    fn mirror(&self) -> Mirror {
+        self.mirror_of(1024 * 1024 * 1024)
+    }
+
+    fn mirror_of(&self, max_bytes: u64) -> Mirror {
+        Mirror::new(&self.set, Limits { max_bytes, keep: 3 })
+    }
+
+    /// As the agent does it: open, append, close.
+    fn append(&self, text: impl AsRef<[u8]>) {
+        let mut file = File::options().append(true).open(self.set.agent_file()).unwrap();
+        file.write_all(text.as_ref()).unwrap();
+    }
+
+    fn truncate(&self) -> Removed {
+        let text = fs::read(self.set.agent_file()).unwrap();
+        fs::write(self.set.agent_file(), "").unwrap();
+        Removed { len: text.len() as u64, ends_inside_line: !text.ends_with(b"\n") }
+    }
+
+    fn shown(&self) -> String {
+        fs::read_to_string(self.set.debug_file()).unwrap()
+    }
+}
+
+fn copy_all(mirror: &mut Mirror) {
+    while mirror.round() {}
+}
+
+/// Whole lines, as many as are read in one round.
+fn full_round() -> String {
+    let line = format!("{}\n", "y".repeat(8191));
+    line.repeat(ROUND / line.len())
+}
+
+fn lost() -> &'static str {
+    std::str::from_utf8(LOST).unwrap()
+}
+
+#[test]
+fn what_was_truncated_before_it_was_copied_is_said_to_be_missing() {
+    for (end, next) in [("open", "…[line truncated 5 bytes]\n"), ("whole\n", " rest\n")] {
+        let bench = Bench::new();
+        let mut mirror = bench.mirror();
+        bench.append(full_round());
+        bench.append("z".repeat(CHUNK));
+        assert!(mirror.round(), "there is more than one part");
+        bench.append(end);
+        mirror.raw_was_truncated(bench.truncate());
+        bench.append(" rest\nafter\n");
+        copy_all(&mut mirror);
+        let added = bench.shown().split_off(ROUND);
+        assert_eq!(added, format!("{}{next}after\n", lost()));
+    }
+}
+
+#[test]
+fn a_line_that_was_open_at_a_truncation_is_shown_whole() {
+    let bench = Bench::new();
+    let mut mirror = bench.mirror();
+    bench.append("one\nbeginning ");
+    copy_all(&mut mirror);
+    mirror.raw_was_truncated(bench.truncate());
+    bench.append("and end\n");
+    copy_all(&mut mirror);
+    assert_eq!(bench.shown(), "one\nbeginning and end\n");
+}
+
+/// So that a writer that is faster than the copy does not fill the disk.
+#[test]
+fn catching_up_takes_no_more_rounds_than_allowed() {
+    let bench = Bench::new();
+    let mut mirror = bench.mirror();
+    bench.append(full_round().repeat(3));
+    let mut rounds = 2;
+    mirror.catch_up(&mut rounds);
+    assert_eq!((rounds, bench.shown().len()), (0, 2 * ROUND));
+    rounds = 5;
+    mirror.catch_up(&mut rounds);
+    assert_eq!((rounds, bench.shown().len()), (4, 3 * ROUND));
+}
