@@ -10,7 +10,7 @@ use crate::regular_file::open_regular;
 use crate::rotation::{Limits, Removed, Trouble, rename_away};
 use rustix::fs::{Mode, OFlags, ftruncate, open};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -82,9 +82,17 @@ impl Mirror {
             limits,
             trouble: None,
         };
-        let known = mirror.read_progress().filter(|known| mirror.is_valid(&raw, *known));
-        // Without valid progress everything is copied again.
+        let known = mirror.read_progress();
+        // Without any progress nothing was copied yet.
         let progress = known.unwrap_or_default();
+        if known.is_some() && !is_of_file(progress, &raw) {
+            // The raw file was truncated or replaced, and nobody noted it: what was copied stays.
+            let len = fs::symlink_metadata(&mirror.public).map_or(0, |facts| facts.len());
+            let _ = mirror.open_at(len); // the first write reports the error
+            mirror.say_lost();
+            mirror.begin_inside();
+            return mirror;
+        }
         let _ = mirror.open_at(progress.public); // the first write reports the error
         if progress.inside {
             mirror.begin_inside();
@@ -96,21 +104,24 @@ impl Mirror {
         mirror
     }
 
+    /// The noted progress; `None` where nothing was noted yet.
+    /// A damaged note becomes one that fits no file.
     fn read_progress(&self) -> Option<MirrorProgress> {
         let mut text = String::new();
-        open_regular(&self.progress_file).ok()?.take(4096).read_to_string(&mut text).ok()?;
-        serde_json::from_str(&text).ok()
-    }
-
-    fn is_valid(&self, raw: &Path, progress: MirrorProgress) -> bool {
-        let facts = |path: &Path| open_regular(path).and_then(|file| file.metadata());
-        let raw_fits = facts(raw)
-            .is_ok_and(|facts| facts.ino() == progress.inode && facts.len() >= progress.raw);
-        raw_fits && facts(&self.public).is_ok_and(|facts| facts.len() >= progress.public)
+        match open_regular(&self.progress_file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(_) => return Some(MirrorProgress::default()),
+            Ok(file) => {
+                let _ = file.take(4096).read_to_string(&mut text); // the rest is no whole note
+            }
+        }
+        Some(serde_json::from_str(&text).unwrap_or_default())
     }
 
     /// Opens the redacted file and removes what is after `len`, which was not recorded.
     fn open_at(&mut self, len: u64) -> io::Result<()> {
+        // Known also after a failure: the next attempt must not remove more.
+        self.len = len;
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (file, len) = match open(&self.public, flags, Mode::empty()) {
             Ok(file) => (File::from(file), len),
@@ -122,6 +133,8 @@ impl Mirror {
         if !file.metadata()?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        // Somebody else may have made it shorter: it is not filled up with zeros.
+        let len = len.min(file.metadata()?.len());
         ftruncate(&file, len)?;
         self.len = len;
         self.file = Some(file);
@@ -186,9 +199,7 @@ impl Mirror {
     pub(crate) fn raw_was_truncated(&mut self, removed: Removed) {
         // While nothing can be written, nothing is read either: lines may be missing.
         if self.raw.offset() < removed.len || !self.pending.is_empty() {
-            if !self.pending.ends_with(LOST) {
-                self.pending.extend_from_slice(LOST);
-            }
+            self.say_lost();
             // An open line is not continued: there are other lines between it and the next bytes.
             if removed.ends_inside_line {
                 self.begin_inside();
@@ -202,6 +213,24 @@ impl Mirror {
         }
         self.raw.go_to(0);
         self.write_progress();
+    }
+
+    /// Says on a line of its own that lines are missing, unless nothing was said since.
+    fn say_lost(&mut self) {
+        let mut end = self.pending.clone();
+        if let (true, Some(file)) = (end.is_empty(), &self.file) {
+            end.resize(LOST.len(), 0);
+            let from = self.len.saturating_sub(LOST.len() as u64);
+            let read = file.read_at(&mut end, from).unwrap_or(0);
+            end.truncate(read);
+        }
+        if end.ends_with(LOST) {
+            return;
+        }
+        if end.last().is_some_and(|last| *last != b'\n') {
+            self.pending.push(b'\n');
+        }
+        self.pending.extend_from_slice(LOST);
     }
 
     fn begin_anew(&mut self) {
@@ -266,10 +295,16 @@ impl Mirror {
         self.carries &= raw == 0;
         let progress = MirrorProgress { inode, raw, public: self.len, inside: self.carries };
         if let Ok(text) = serde_json::to_vec(&progress) {
-            // If this fails, the next service copies everything again.
+            // If this fails, the next service copies some lines again.
             let _ = replace_without_sync(&self.progress_file, &text);
         }
     }
+}
+
+/// Whether this is the progress in the file that is at `raw` now.
+fn is_of_file(progress: MirrorProgress, raw: &Path) -> bool {
+    let facts = open_regular(raw).and_then(|file| file.metadata());
+    facts.is_ok_and(|facts| facts.ino() == progress.inode && facts.len() >= progress.raw)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What the redacted copy says after a truncation, a deletion and a killed service.
 
 use super::*;
-use std::fs;
 use svc_shared::Timestamp;
 
 struct Bench {
@@ -98,4 +97,55 @@ fn catching_up_takes_no_more_rounds_than_allowed() {
     rounds = 5;
     mirror.catch_up(&mut rounds);
     assert_eq!((rounds, bench.shown().len()), (4, 3 * ROUND));
+}
+
+/// A service was killed between the truncation and the note of it.
+#[test]
+fn a_truncation_that_was_not_noted_keeps_what_was_copied() {
+    let bench = Bench::new();
+    let mut mirror = bench.mirror();
+    bench.append("first line\nsecond line\nbeginning session_01AB");
+    copy_all(&mut mirror);
+    drop(mirror);
+    bench.truncate();
+    // Also when two more services begin before the agent writes again.
+    copy_all(&mut bench.mirror());
+    copy_all(&mut bench.mirror());
+    let copied = format!("first line\nsecond line\n{}", lost());
+    assert_eq!(bench.shown(), copied);
+    bench.append("23CD45\nafter\n");
+    copy_all(&mut bench.mirror());
+    copy_all(&mut bench.mirror());
+    assert_eq!(bench.shown(), format!("{copied}…[line truncated 6 bytes]\nafter\n"));
+}
+
+#[test]
+fn a_damaged_note_of_the_progress_keeps_what_was_copied() {
+    let bench = Bench::new();
+    bench.append("raw\nnext\n");
+    fs::write(bench.set.mirror_file(), "{").unwrap();
+    fs::write(bench.set.debug_file(), "copied\nhalf").unwrap();
+    copy_all(&mut bench.mirror());
+    let begun_anew = "…[line truncated 3 bytes]\nnext\n";
+    assert_eq!(bench.shown(), format!("copied\nhalf\n{}{begun_anew}", lost()));
+}
+
+#[test]
+fn without_a_note_of_the_progress_all_is_copied_again() {
+    let bench = Bench::new();
+    bench.append("raw\n");
+    fs::write(bench.set.debug_file(), "ra").unwrap();
+    copy_all(&mut bench.mirror());
+    assert_eq!(bench.shown(), "raw\n");
+}
+
+#[test]
+fn a_copy_that_became_shorter_goes_on_at_its_end() {
+    let bench = Bench::new();
+    bench.append("one\ntwo\n");
+    copy_all(&mut bench.mirror());
+    fs::write(bench.set.debug_file(), "one\n").unwrap();
+    bench.append("three\n");
+    copy_all(&mut bench.mirror());
+    assert_eq!(bench.shown(), "one\nthree\n");
 }
