@@ -9,6 +9,7 @@ use crate::log_set::LogSet;
 use crate::regular_file::open_regular;
 use crate::rotation::{Limits, Removed, Trouble, rename_away};
 use rustix::fs::{Mode, OFlags, ftruncate, open};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -16,7 +17,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use svc_domain::redact::{Colour, Redactor};
 use svc_domain::tail_lines::TailLines;
-use svc_process::files::{create_new_private, replace_without_sync};
+use svc_process::files::{FileError, create_new_private, replace_without_sync};
 
 const CHUNK: usize = 64 * 1024;
 
@@ -62,6 +63,8 @@ pub(crate) struct Mirror {
     progress_file: PathBuf,
     limits: Limits,
     trouble: Option<Trouble>,
+    /// It was logged that the file cannot be written.
+    complained: bool,
 }
 
 impl Mirror {
@@ -81,6 +84,7 @@ impl Mirror {
             progress_file,
             limits,
             trouble: None,
+            complained: false,
         };
         let known = mirror.read_progress();
         // Without any progress nothing was copied yet.
@@ -125,9 +129,7 @@ impl Mirror {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (file, len) = match open(&self.public, flags, Mode::empty()) {
             Ok(file) => (File::from(file), len),
-            Err(rustix::io::Errno::NOENT) => {
-                (create_new_private(&self.public).map_err(io::Error::other)?, 0)
-            }
+            Err(Errno::NOENT) => (create_new_private(&self.public).map_err(cause)?, 0),
             Err(error) => return Err(error.into()),
         };
         if !file.metadata()?.is_file() {
@@ -257,17 +259,23 @@ impl Mirror {
             return true;
         }
         let written = self.write();
-        self.trouble = written.as_ref().err().map(|_| Trouble::NoSpace);
+        self.trouble =
+            written.as_ref().err().filter(|error| is_full(error)).map(|_| Trouble::NoSpace);
         match written {
             Ok(()) => {
                 self.pending.clear();
+                self.complained = false;
                 self.write_progress();
                 true
             }
             Err(error) => {
-                tracing::debug!(
-                    path = %self.public.display(), error = %error, "a redacted log lags behind"
-                );
+                // The advice about a full file system is on the row of the bridge.
+                if self.trouble.is_none() && !std::mem::replace(&mut self.complained, true) {
+                    tracing::warn!(
+                        path = %self.public.display(), error = %error,
+                        "a redacted log cannot be written; it goes on when it can"
+                    );
+                }
                 self.file = None;
                 false
             }
@@ -275,9 +283,14 @@ impl Mirror {
     }
 
     fn write(&mut self) -> io::Result<()> {
+        self.leave_removed_file();
         if self.len >= self.limits.max_bytes {
             self.file = None;
-            rename_away(&self.public, self.limits)?;
+            match rename_away(&self.public, self.limits) {
+                // Somebody deleted it: there is room for a new one.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                renamed => renamed?,
+            }
             self.len = 0;
         }
         if self.file.is_none() {
@@ -287,6 +300,20 @@ impl Mirror {
         file.write_all(&self.pending)?;
         self.len = self.len.saturating_add(self.pending.len() as u64);
         Ok(())
+    }
+
+    /// Stops writing to a file that somebody deleted or replaced.
+    /// What is at the path now is continued.
+    fn leave_removed_file(&mut self) {
+        let Some(Ok(open)) = self.file.as_ref().map(File::metadata) else { return };
+        let len = match fs::symlink_metadata(&self.public) {
+            Ok(here) if (here.dev(), here.ino()) == (open.dev(), open.ino()) => return,
+            Ok(here) => here.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(_) => return, // unknown: the open file may still be the right one
+        };
+        self.file = None;
+        self.len = len;
     }
 
     fn write_progress(&mut self) {
@@ -305,6 +332,20 @@ impl Mirror {
 fn is_of_file(progress: MirrorProgress, raw: &Path) -> bool {
     let facts = open_regular(raw).and_then(|file| file.metadata());
     facts.is_ok_and(|facts| facts.ino() == progress.inode && facts.len() >= progress.raw)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT))
+}
+
+/// What the kernel said.
+fn cause(error: FileError) -> io::Error {
+    match error {
+        FileError::Replace { cause, .. }
+        | FileError::Create { cause, .. }
+        | FileError::Directory { cause, .. } => cause,
+        FileError::ForeignDirectory { .. } => io::Error::other(error),
+    }
 }
 
 #[cfg(test)]

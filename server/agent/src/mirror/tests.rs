@@ -149,3 +149,52 @@ fn a_copy_that_became_shorter_goes_on_at_its_end() {
     copy_all(&mut bench.mirror());
     assert_eq!(bench.shown(), "one\nthree\n");
 }
+
+#[test]
+fn after_somebody_deletes_the_copy_a_new_one_is_made() {
+    for max_bytes in [1024, 4] {
+        let bench = Bench::new();
+        let mut mirror = bench.mirror_of(max_bytes);
+        bench.append("one\n");
+        copy_all(&mut mirror);
+        fs::remove_file(bench.set.debug_file()).unwrap();
+        bench.append("two\n");
+        copy_all(&mut mirror);
+        assert_eq!((bench.shown().as_str(), mirror.trouble()), ("two\n", None));
+        drop(mirror);
+        bench.append("three\n");
+        copy_all(&mut bench.mirror());
+        assert_eq!(bench.shown(), "two\nthree\n", "the note tells of the new file");
+    }
+}
+
+#[test]
+fn what_somebody_put_in_place_of_the_copy_stays() {
+    let bench = Bench::new();
+    let mut mirror = bench.mirror();
+    bench.append("one\n");
+    copy_all(&mut mirror);
+    let other = bench.set.debug_file().with_extension("other");
+    fs::write(&other, "edited\n").unwrap();
+    fs::rename(&other, bench.set.debug_file()).unwrap();
+    bench.append("two\n");
+    copy_all(&mut mirror);
+    assert_eq!(bench.shown(), "edited\ntwo\n");
+}
+
+#[test]
+fn only_a_full_file_system_is_called_full() {
+    let bench = Bench::new();
+    let mut mirror = bench.mirror();
+    bench.append("one\n");
+    copy_all(&mut mirror);
+    let public = bench.set.debug_file();
+    fs::remove_file(&public).unwrap();
+    fs::create_dir(&public).unwrap();
+    bench.append("two\n");
+    copy_all(&mut mirror);
+    assert_eq!(mirror.trouble(), None);
+    fs::remove_dir(&public).unwrap();
+    copy_all(&mut mirror);
+    assert_eq!(bench.shown(), "two\n", "nothing was read that could not be written");
+}
