@@ -87,14 +87,25 @@ impl Kept {
     }
 
     fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
-        if self.size >= ROTATE_AT {
-            let [now, older] = [SERVICE_LOG, OLDER_LOG].map(|name| self.state_dir.join(name));
-            std::fs::rename(now, older)?;
-            *self = Self::open(&self.state_dir)?;
+        // After a failure the old file is written on, and the next line tries again.
+        if self.size >= ROTATE_AT
+            && let Ok(next) = self.rotated()
+        {
+            *self = next;
         }
         self.file.write_all(line)?;
         self.size = self.size.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
         Ok(())
+    }
+
+    fn rotated(&self) -> std::io::Result<Self> {
+        let [now, older] = [SERVICE_LOG, OLDER_LOG].map(|name| self.state_dir.join(name));
+        match std::fs::rename(now, older) {
+            // Somebody deleted it, or an earlier attempt could rename it but not create the next.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            renamed => renamed?,
+        }
+        Self::open(&self.state_dir)
     }
 }
 
@@ -369,6 +380,52 @@ mod tests {
             let line = entry("stopped", vec![("bridge.id", id.clone())]).line(shape);
             assert!(line.contains("0f1e2d3c") && !line.contains("4b5a"), "{line}");
         }
+    }
+
+    fn read(path: &Path) -> String {
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn a_kept_log_that_was_deleted_is_begun_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let log = root.path().join(SERVICE_LOG);
+        let mut kept = Kept::open(root.path()).unwrap();
+        std::fs::remove_file(&log).unwrap();
+        kept.size = ROTATE_AT;
+        kept.write(b"one\n").unwrap();
+        kept.write(b"two\n").unwrap();
+        assert_eq!(read(&log), "one\ntwo\n");
+    }
+
+    #[test]
+    fn a_kept_log_is_written_on_until_its_rotation_succeeds() {
+        let root = tempfile::tempdir().unwrap();
+        let [log, older] = [SERVICE_LOG, OLDER_LOG].map(|name| root.path().join(name));
+        let mut kept = Kept::open(root.path()).unwrap();
+        std::fs::create_dir(&older).unwrap();
+        kept.size = ROTATE_AT;
+        kept.write(b"one\n").unwrap();
+        assert_eq!(read(&log), "one\n");
+        std::fs::remove_dir(&older).unwrap();
+        kept.write(b"two\n").unwrap();
+        assert_eq!([older, log].map(|path| read(&path)), ["one\n", "two\n"]);
+    }
+
+    #[test]
+    fn a_kept_log_is_written_on_until_a_new_file_can_be_created() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("state");
+        std::fs::create_dir(&dir).unwrap();
+        let [log, aside] = [dir.join(SERVICE_LOG), root.path().join("aside")];
+        let mut kept = Kept::open(&dir).unwrap();
+        std::fs::rename(&log, &aside).unwrap();
+        std::fs::remove_dir(&dir).unwrap();
+        kept.size = ROTATE_AT;
+        kept.write(b"one\n").unwrap();
+        std::fs::create_dir(&dir).unwrap();
+        kept.write(b"two\n").unwrap();
+        assert_eq!([aside, log].map(|path| read(&path)), ["one\n", "two\n"]);
     }
 
     #[test]
