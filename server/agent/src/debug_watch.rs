@@ -251,6 +251,9 @@ async fn follow(
             std::mem::replace(known, logs.trouble) != logs.trouble || is_news
         });
         if more {
+            if requests.is_closed() {
+                return; // the next watch reads the rest
+            }
             continue;
         }
         for answer in asked.drain(..) {
