@@ -88,14 +88,29 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
     };
     let before = rotated_away(&bridge, &set).await;
     let log = DebugWatch::start(&this.watcher, &set, before, this.retention.limits());
+    let followed = follow(this, &bridge, identity, exited, &log).await;
+    // Also after an error: the next watch of this log copies and truncates the same files.
+    log.end().await;
+    followed
+}
+
+/// Follows a generation whose log is read, until it ends or is no longer watched.
+async fn follow(
+    this: &Arc<Watchers>,
+    bridge: &Bridge,
+    identity: &ProcessIdentity,
+    mut exited: Pin<&mut (impl Future<Output = ExitReport> + Send)>,
+    log: &DebugWatch,
+) -> Result<(), AppError> {
+    let (id, generation) = (&bridge.id, bridge.generation);
     let mut changes = log.changes();
     let mut trouble = log.trouble();
-    let mut link = LinkWatch::new(this, &bridge, log.report());
-    let mut grace = grace(this, &bridge);
+    let mut link = LinkWatch::new(this, bridge, log.report());
+    let mut grace = grace(this, bridge);
     let mut reattached = never();
     let mut is_patient = false;
-    let mut session = this.session(&bridge);
-    this.conversations.learn(&bridge).await?;
+    let mut session = this.session(bridge);
+    this.conversations.learn(bridge).await?;
     let mut hang_up = never();
     loop {
         let mut evidence = log.evidence();
@@ -110,7 +125,7 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
             refusal = session.readiness(&known, &evidence).err();
         }
         if let Some(refusal) = refusal
-            && this.refused(&bridge, refusal).await?
+            && this.refused(bridge, refusal).await?
         {
             return Ok(());
         }
@@ -150,7 +165,7 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
                 if let Some(session) = &mut session {
                     session.concluded().await;
                 }
-                return on_exit(this, &bridge, report, Some(log), session.as_ref()).await;
+                return on_exit(this, bridge, report, Some(log), session.as_ref()).await;
             }
             news = news_of(session.as_mut()) => match news {
                 News::Keeper => {
@@ -162,11 +177,11 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
                         }
                     }
                 }
-                News::Entry => this.conversations.learn(&bridge).await?,
+                News::Entry => this.conversations.learn(bridge).await?,
             },
             () = &mut hang_up => {
                 hang_up = never();
-                this.terminal_lost(&bridge).await?;
+                this.terminal_lost(bridge).await?;
             }
             changed = changes.changed() => {
                 if changed.is_err() {
@@ -185,7 +200,7 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
                 reattached = never();
                 let evidence = log.evidence();
                 if evidence.readiness() == Readiness::ReadyAfterReattach {
-                    on_ready(this, &bridge, identity, evidence.anchor()).await?;
+                    on_ready(this, bridge, identity, evidence.anchor()).await?;
                 }
             }
             () = &mut grace => {
@@ -194,7 +209,7 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
                 if log.evidence().readiness() == Readiness::ReadyAfterReattach {
                     continue;
                 }
-                if this.grace_over(&bridge).await? {
+                if this.grace_over(bridge).await? {
                     return Ok(());
                 }
             }
@@ -337,7 +352,7 @@ async fn on_exit(
     this: &Arc<Watchers>,
     bridge: &Bridge,
     report: ExitReport,
-    log: Option<DebugWatch>,
+    log: Option<&DebugWatch>,
     session: Option<&Session>,
 ) -> Result<(), AppError> {
     let (id, generation) = (&bridge.id, bridge.generation);
