@@ -1,6 +1,7 @@
 //! Follows the agent's debug file and captured output as they grow.
 
 use crate::growing_file::{GrowingFile, ReadResult};
+use crate::keeping::Keeping;
 use crate::log_set::LogSet;
 use crate::mirror::Mirror;
 use crate::rotation::{Copying, Cut, Limits, Plan, Trouble, plan};
@@ -62,7 +63,7 @@ impl DebugWatch {
     ///
     /// `before` is the evidence of earlier lines of the same launch, which were rotated away.
     /// `limits` is for the one process that keeps the files small. It reads lines before it drops
-    /// them.
+    /// them. Such a watch begins when no other one of this process keeps the same set small.
     #[must_use]
     pub fn start(
         watcher: &Watcher,
@@ -76,8 +77,22 @@ impl DebugWatch {
         // Full only while several callers wait for one round. Then the next caller waits too.
         let (catch_up, requests) = mpsc::channel(8);
         let woken = [set.agent_file(), set.output_file()].map(|p| watcher.file(&p, Pace::START));
-        let logs = Logs::new(set, before, limits);
-        let task = tokio::spawn(follow(logs, woken, (tx, trouble_tx, report_tx), requests));
+        let set = set.clone();
+        let task = tokio::spawn(async move {
+            let keeping = match limits {
+                Some(_) => Some(Keeping::begin(&set.agent_file()).await),
+                None => None,
+            };
+            let opening = tokio::task::spawn_blocking(move || {
+                let mut logs = Logs::new(&set, before, limits);
+                logs.keeping = keeping;
+                logs
+            });
+            let Ok(logs) = opening.await else {
+                return; // the runtime ends
+            };
+            follow(logs, woken, (tx, trouble_tx, report_tx), requests).await;
+        });
         Self { evidence, report, trouble, catch_up, task }
     }
 
@@ -118,7 +133,8 @@ impl DebugWatch {
 
     /// Ends the watch when the reading that is under way is done.
     ///
-    /// A watch that is only dropped may still copy a part beside the next watch of the same set.
+    /// A watch that is only dropped may still copy a part. The next watch of the same set waits for
+    /// that.
     pub async fn end(mut self) {
         let (closed, _) = mpsc::channel(1);
         drop(std::mem::replace(&mut self.catch_up, closed));
@@ -293,6 +309,8 @@ struct Logs {
     report: LogReport,
     limits: Option<Limits>,
     trouble: Option<Trouble>,
+    /// Given up last, when nothing of this writes any more.
+    keeping: Option<Keeping>,
 }
 
 struct Reader {
@@ -439,11 +457,12 @@ impl Logs {
             report: LogReport::default(),
             limits,
             trouble: None,
+            keeping: None,
         }
     }
 
     fn round(&mut self) -> bool {
-        let Self { debug, output, mirror, evidence, report, limits, trouble } = self;
+        let Self { debug, output, mirror, evidence, report, limits, trouble, keeping: _ } = self;
         let by = last_write(debug.file.path());
         let mut more = debug.round(|piece| {
             evidence.debug_line(piece);

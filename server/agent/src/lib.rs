@@ -15,6 +15,7 @@ pub mod jobs;
 pub mod json_document;
 mod json_edit;
 mod json_part;
+mod keeping;
 pub mod log_set;
 pub mod log_tail;
 pub mod login;

@@ -288,6 +288,21 @@ async fn a_rotation_waits_for_the_redacted_copy() {
     assert!(bench.copied_numbers().into_iter().eq(0..5_000), "each line once, in order");
 }
 
+/// A dropped watch still ends the part that it copies.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_waits_for_the_dropped_one_before_it() {
+    let bench = Bench::new(true);
+    bench.append(numbered_lines(3_000));
+    let watch = bench.watch(limits(1024 * 1024 * 1024, 5));
+    let public = bench.set.debug_file();
+    until("a copy under way", || (fs::metadata(&public).unwrap().len() > 0).then_some(())).await;
+    drop(watch);
+    let watch = bench.watch(limits(1024 * 1024 * 1024, 5));
+    watch.caught_up().await;
+    watch.end().await;
+    assert!(bench.copied_numbers().into_iter().eq(0..3_000), "each line once, in order");
+}
+
 /// With one thread the watch begins to read after it was told to end.
 #[tokio::test]
 async fn a_watch_that_is_to_end_does_not_read_all_first() {
