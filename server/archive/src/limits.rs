@@ -8,6 +8,8 @@ pub struct Limits {
     /// Bytes of all files together.
     pub total_bytes: u64,
     /// Members of any kind, records about long names included.
+    ///
+    /// As many names may be known, those of directories without a member of their own included.
     pub members: u64,
     /// Bytes that may come out of one byte of the archive.
     pub ratio: u64,

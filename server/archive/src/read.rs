@@ -196,6 +196,9 @@ impl Reading {
         if manifest.format < FORMAT {
             return Err(refused("manifest.json lists no files, so nothing can be verified"));
         }
+        if u64::try_from(manifest.files.len()).unwrap_or(u64::MAX) > limits.members {
+            return Err(ReadError::TooMuch("members"));
+        }
         let mut awaited = HashMap::new();
         for (index, file) in manifest.files.iter().enumerate() {
             let path = MemberPath::new(file.path.as_bytes())
@@ -207,7 +210,7 @@ impl Reading {
         Ok(Self {
             manifest,
             awaited,
-            seen: Seen::default(),
+            seen: Seen::new(limits.members),
             has_state: false,
             state_files: 0,
             config: None,
@@ -251,7 +254,7 @@ impl Reading {
             | EntryType::Block
             | EntryType::Fifo => {
                 if let Named::Inside(path) = &named {
-                    self.seen.enter(path, Kind::LeftOut).map_err(|reason| member(name, reason))?;
+                    self.seen.enter(path, Kind::LeftOut)?;
                 }
                 if self.left_out.len() < NAMED {
                     self.left_out.push(shown(name));
@@ -264,9 +267,7 @@ impl Reading {
     }
 
     fn directory(&mut self, path: &MemberPath, sink: &mut dyn Sink) -> Result<(), ReadError> {
-        self.seen
-            .enter(path, Kind::Directory)
-            .map_err(|reason| member(path.as_str().as_bytes(), reason))?;
+        self.seen.enter(path, Kind::Directory)?;
         if path.area() == Area::Config {
             return Err(member(path.as_str().as_bytes(), "is a directory"));
         }
@@ -281,7 +282,7 @@ impl Reading {
         sink: &mut dyn Sink,
     ) -> Result<(), ReadError> {
         let refused = |reason| member(path.as_str().as_bytes(), reason);
-        self.seen.enter(path, Kind::File).map_err(refused)?;
+        self.seen.enter(path, Kind::File)?;
         let listed = self.awaited.remove(path.as_str());
         let listed = listed.and_then(|index| self.manifest.files.get(index));
         let listed = listed.ok_or_else(|| refused("is not listed in manifest.json"))?;

@@ -6,9 +6,10 @@ use std::io::{self, Read, Seek as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use svc_archive::{
-    Added, Area, FORMAT, Facts, Limits, Manifest, MemberPath, ReadError, SCHEMA_VERSION, Sink,
-    Source, Stop, Writer, read,
+    Added, Area, FORMAT, Facts, FileEntry, Limits, Manifest, MemberPath, ReadError, SCHEMA_VERSION,
+    Sink, Source, Stop, Writer, read,
 };
+use tar::{Builder, EntryType, Header};
 use tempfile::TempDir;
 
 const FACTS: Facts = Facts { mode: 0o600, mtime: 1_700_000_000 };
@@ -147,6 +148,59 @@ fn h120_each_limit_holds_while_an_archive_is_read() {
     assert!(too_much(Limits { manifest_bytes: 100, ..plain }));
     assert!(too_much(Limits { ratio_from: 100_000, ratio: 20, ..plain }));
     assert!(!too_much(Limits { ratio_from: 300_000, ratio: 20, ..plain }));
+}
+
+/// An archive that only an attacker makes: these directories, and whatever manifest.
+fn of_directories(manifest: &Manifest, directories: &[String]) -> File {
+    let file = tempfile::tempfile().unwrap();
+    let packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    let mut builder = Builder::new(packed);
+    let text = serde_json::to_vec(manifest).unwrap();
+    let mut header = Header::new_gnu();
+    header.set_size(text.len() as u64);
+    builder.append_data(&mut header, "manifest.json", text.as_slice()).unwrap();
+    for name in directories {
+        let mut header = Header::new_gnu();
+        header.set_entry_type(EntryType::Directory);
+        header.set_size(0);
+        builder.append_data(&mut header, name, io::empty()).unwrap();
+    }
+    let mut file = builder.into_inner().unwrap().finish().unwrap();
+    file.rewind().unwrap();
+    file
+}
+
+#[test]
+fn h120_directories_that_are_only_implied_count_as_members() {
+    let limits = Limits { members: 20, ..Limits::default() };
+    let done = |directories: &[String]| {
+        let file = of_directories(&manifest(), directories);
+        read(file, &limits, &mut Kept::default(), &Stop::default())
+    };
+    let deep = |number| format!("state/{number}/a/b/c/d/e");
+    assert!(done(&[deep(1), deep(2), deep(3)]).is_ok(), "19 names");
+    let refused = done(&[deep(1), deep(2), deep(3), deep(4)]);
+    assert!(matches!(refused, Err(ReadError::TooMuch("members"))), "{refused:?}");
+    // What lies in one directory implies it once.
+    let siblings: Vec<String> = (0..10).map(|number| format!("state/a/b/c/{number}")).collect();
+    assert!(done(&siblings).is_ok());
+}
+
+#[test]
+fn h120_a_manifest_lists_no_more_files_than_an_archive_may_hold() {
+    let limits = Limits { members: 20, ..Limits::default() };
+    let mut manifest = manifest();
+    let entry = |number: u32| FileEntry {
+        path: format!("state/{number}"),
+        size: 0,
+        sha256: String::new(),
+        mode: 0,
+        mtime: 0,
+    };
+    manifest.files = (0..21).map(entry).collect();
+    let file = of_directories(&manifest, &["state/".to_owned()]);
+    let refused = read(file, &limits, &mut Kept::default(), &Stop::default());
+    assert!(matches!(refused, Err(ReadError::TooMuch("members"))), "{refused:?}");
 }
 
 #[test]

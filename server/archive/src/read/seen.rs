@@ -1,5 +1,6 @@
 //! Which names an archive has used, and as what.
 
+use super::{ReadError, member};
 use crate::name::MemberPath;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,42 +16,71 @@ pub(super) enum Kind {
     Implied,
 }
 
-/// Names by their lower-case form.
+/// What is known of one name.
+#[derive(Debug)]
+struct Known {
+    number: usize,
+    spelling: String,
+    kind: Kind,
+}
+
+/// Names by the number of their directory and their last part in lower case.
 ///
-/// Two that differ in case are one file on some systems.
-#[derive(Debug, Default)]
-pub(super) struct Seen(HashMap<String, (String, Kind)>);
+/// Two that differ in case are one file on some systems. Whole names would take far more memory:
+/// each directory above a member would be kept in them again.
+#[derive(Debug)]
+pub(super) struct Seen {
+    known: HashMap<(usize, String), Known>,
+    most: u64,
+}
 
 impl Seen {
+    /// Takes at most this many names, implied directories included.
+    pub(super) fn new(most: u64) -> Self {
+        Self { known: HashMap::new(), most }
+    }
+
     /// Enters a name and the directories above it.
     ///
     /// # Errors
-    /// It is there already, in another spelling, or below something that is no directory.
-    pub(super) fn enter(&mut self, path: &MemberPath, kind: Kind) -> Result<(), &'static str> {
-        let text = path.as_str();
-        let above = text.match_indices('/').filter_map(|(at, _)| text.get(..at));
-        for directory in above {
-            self.one(directory, Kind::Implied)?;
-        }
-        self.one(text, kind)
-    }
-
-    fn one(&mut self, text: &str, kind: Kind) -> Result<(), &'static str> {
-        let mut known = match self.0.entry(text.to_lowercase()) {
-            Entry::Vacant(free) => {
-                free.insert((text.to_owned(), kind));
-                return Ok(());
+    /// It is there already, in another spelling, or below something that is no directory. Or there
+    /// are too many names.
+    pub(super) fn enter(&mut self, path: &MemberPath, kind: Kind) -> Result<(), ReadError> {
+        let refused = |reason| member(path.as_str().as_bytes(), reason);
+        let mut directory = 0; // that of the areas
+        let mut parts = path.as_str().split('/').peekable();
+        while let Some(part) = parts.next() {
+            let kind = if parts.peek().is_some() { Kind::Implied } else { kind };
+            let next = self.known.len() + 1;
+            match self.known.entry((directory, part.to_lowercase())) {
+                Entry::Vacant(free) => {
+                    if u64::try_from(next).unwrap_or(u64::MAX) > self.most {
+                        return Err(ReadError::TooMuch("members"));
+                    }
+                    free.insert(Known { number: next, spelling: part.to_owned(), kind });
+                    directory = next;
+                }
+                Entry::Occupied(mut known) => {
+                    let known = known.get_mut();
+                    known.again(part, kind).map_err(refused)?;
+                    directory = known.number;
+                }
             }
-            Entry::Occupied(known) => known,
-        };
-        let (spelling, before) = known.get_mut();
-        if spelling != text {
+        }
+        Ok(())
+    }
+}
+
+impl Known {
+    /// Judges a name that is used once more.
+    fn again(&mut self, spelling: &str, kind: Kind) -> Result<(), &'static str> {
+        if self.spelling != spelling {
             return Err("differs from another one only in upper and lower case");
         }
-        match (*before, kind) {
+        match (self.kind, kind) {
             (Kind::Implied | Kind::Directory, Kind::Implied) => Ok(()),
             (Kind::Implied, Kind::Directory) => {
-                *before = Kind::Directory;
+                self.kind = Kind::Directory;
                 Ok(())
             }
             (Kind::File | Kind::LeftOut, Kind::Implied) => Err("lies below what is no directory"),
