@@ -10,6 +10,7 @@ mod draft;
 mod limits;
 mod manifest;
 mod name;
+mod parts;
 mod program;
 mod read;
 mod stop;

@@ -8,12 +8,12 @@ use crate::draft::Draft;
 use crate::limits::Limits;
 use crate::manifest::{FileEntry, MANIFEST, Manifest};
 use crate::name::{Area, MemberPath};
+use crate::parts::Parts;
 use crate::read::{Contents, ReadError, Sink, read};
 use crate::stop::Stop;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
-use std::fs::File;
 use std::io::{self, Read, Seek as _, Write};
 use std::path::Path;
 use tar::{Builder, EntryType, Header};
@@ -51,7 +51,7 @@ pub enum Added {
 
 /// A new archive.
 pub struct Writer {
-    body: Builder<GzEncoder<File>>,
+    body: Builder<Parts>,
     draft: Draft,
     files: Vec<FileEntry>,
     stop: Stop,
@@ -75,7 +75,7 @@ impl Writer {
     pub fn begin(directory: &Path, stop: Stop) -> io::Result<Self> {
         let body = tempfile::tempfile_in(directory)?;
         let draft = Draft::new(directory)?;
-        let body = Builder::new(GzEncoder::new(body, Compression::default()));
+        let body = Builder::new(Parts::begin(body)?);
         Ok(Self { body, draft, files: Vec::new(), stop })
     }
 

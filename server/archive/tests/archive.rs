@@ -90,6 +90,20 @@ fn h119_what_is_written_is_read_and_the_file_is_private() {
 }
 
 #[test]
+fn h119_a_log_that_repeats_one_line_does_not_look_like_an_attack() {
+    let dir = TempDir::new().unwrap();
+    let line = b"waiting for the network, trying again in one second\n";
+    let log = line.repeat(24 * 1024 * 1024 / line.len());
+    let size = log.len() as u64;
+    // It is verified there with the limits of a restore.
+    written(dir.path(), &[("state/logs/a.log", &log, size), ("state/b", b"after", 5)]);
+    assert!(opened(dir.path()).metadata().unwrap().len() < size / 5, "most of it is packed");
+    let mut kept = Kept::default();
+    read(opened(dir.path()), &Limits::default(), &mut kept, &Stop::default()).unwrap();
+    assert!(kept.0[0].1 == log && kept.0[1].1 == b"after");
+}
+
+#[test]
 fn h119_an_archive_replaces_only_when_it_may() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("a.tar.gz");
