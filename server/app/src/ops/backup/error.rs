@@ -42,7 +42,7 @@ pub enum BackupError {
     #[error("the configuration cannot be archived: {0}")]
     Config(String),
     /// The new archive is not one that could be restored.
-    #[error("the new archive could not be restored, so it was discarded")]
+    #[error("the new archive could not be restored, so it was discarded; {}", remedy(.0))]
     Unverified(#[source] Box<ReadError>),
     /// The archive is not one that may be restored.
     #[error("{path} is refused as a whole, and nothing was changed")]
@@ -102,6 +102,16 @@ pub enum BackupError {
     },
 }
 
+/// What to do about a new archive that could not be restored.
+fn remedy(cause: &ReadError) -> &'static str {
+    match cause {
+        ReadError::TooMuch(_) => {
+            "leave the logs out with --no-logs, or move large files out of the state directory"
+        }
+        _ => "try again",
+    }
+}
+
 /// An operation on a path that failed.
 pub(super) fn at(operation: &'static str, path: &Path, cause: io::Error) -> BackupError {
     BackupError::Io { operation, path: path.to_owned(), cause }
@@ -124,4 +134,16 @@ pub(super) fn of_archive(archive: &Path, error: OpenError) -> BackupError {
         other => return BackupError::Staged(Box::new(other)),
     };
     BackupError::Unusable { path: archive.to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_is_too_large_names_what_to_leave_out() {
+        let words = |cause| BackupError::Unverified(Box::new(cause)).to_string();
+        assert!(words(ReadError::TooMuch("bytes of files")).contains("--no-logs"));
+        assert!(words(ReadError::Manifest("x".to_owned())).ends_with("; try again"));
+    }
 }
