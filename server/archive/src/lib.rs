@@ -13,6 +13,7 @@ mod name;
 mod parts;
 mod program;
 mod read;
+mod room;
 mod stop;
 mod write;
 
@@ -22,5 +23,6 @@ pub use manifest::{FORMAT, FileEntry, MANIFEST, Manifest, SCHEMA_VERSION};
 pub use name::{Area, BadName, MemberPath};
 pub use program::{ProgramError, is_archive, read_program};
 pub use read::{Contents, ReadError, Sink, read};
+pub use room::HasRoom;
 pub use stop::Stop;
 pub use write::{Added, Facts, Finished, Source, Writer};

@@ -10,6 +10,7 @@ use crate::manifest::{FileEntry, MANIFEST, Manifest};
 use crate::name::{Area, MemberPath};
 use crate::parts::Parts;
 use crate::read::{Contents, ReadError, Sink, read};
+use crate::room::{BETWEEN, HasRoom, Room};
 use crate::stop::Stop;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -55,6 +56,7 @@ pub struct Writer {
     draft: Draft,
     files: Vec<FileEntry>,
     stop: Stop,
+    room: Room,
 }
 
 /// A complete archive that has no name yet.
@@ -70,13 +72,15 @@ pub struct Finished {
 impl Writer {
     /// Begins an archive in the directory of its later name.
     ///
+    /// `has_room` is asked every few MiB: others write to the same file system meanwhile.
+    ///
     /// # Errors
     /// Files cannot be created there.
-    pub fn begin(directory: &Path, stop: Stop) -> io::Result<Self> {
+    pub fn begin(directory: &Path, stop: Stop, has_room: HasRoom) -> io::Result<Self> {
         let body = tempfile::tempfile_in(directory)?;
         let draft = Draft::new(directory)?;
         let body = Builder::new(Parts::begin(body)?);
-        Ok(Self { body, draft, files: Vec::new(), stop })
+        Ok(Self { body, draft, files: Vec::new(), stop, room: Room::new(has_room) })
     }
 
     /// Adds the directory of an area.
@@ -108,7 +112,8 @@ impl Writer {
     /// Adds a file as it is while it is read.
     ///
     /// # Errors
-    /// The file cannot be read, or the archive cannot be written.
+    /// The file cannot be read, or the archive cannot be written: `StorageFull` when there is no
+    /// room for more.
     pub fn file(&mut self, path: &MemberPath, source: Source<'_>) -> io::Result<Added> {
         let Source { content, size, facts } = source;
         let mut header = header(EntryType::Regular, size, facts);
@@ -118,6 +123,7 @@ impl Writer {
             digest: Sha256::new(),
             added: Added::Whole,
             stop: &self.stop,
+            room: &mut self.room,
         };
         self.body.append_data(&mut header, path.as_str(), &mut exactly)?;
         let added = exactly.added;
@@ -134,9 +140,9 @@ impl Writer {
     /// Completes the archive with its manifest, whose list of files is filled in here.
     ///
     /// # Errors
-    /// The archive cannot be written.
+    /// The archive cannot be written: `StorageFull` when there is no room for more.
     pub fn finish(self, mut manifest: Manifest) -> io::Result<Finished> {
-        let Self { body, draft, files, stop } = self;
+        let Self { body, draft, files, stop, mut room } = self;
         let mut body = body.into_inner()?.finish()?;
         manifest.files = files;
         let head = manifest_member(&manifest)?;
@@ -144,8 +150,14 @@ impl Writer {
         packed.write_all(&head)?;
         packed.finish()?;
         body.rewind()?;
-        stop.check()?;
-        io::copy(&mut body, &mut draft.file())?;
+        loop {
+            stop.check()?;
+            let copied = io::copy(&mut (&body).take(BETWEEN), &mut draft.file())?;
+            if copied == 0 {
+                break;
+            }
+            room.take(copied)?;
+        }
         let bytes = draft.file().metadata()?.len();
         Ok(Finished { draft, bytes, files: manifest.files.len() })
     }
@@ -217,27 +229,30 @@ struct Exactly<'a> {
     digest: Sha256,
     added: Added,
     stop: &'a Stop,
+    room: &'a mut Room,
 }
 
 impl Read for Exactly<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stop.check()?;
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        let Some(room) = buffer.get_mut(..most) else { return Ok(0) };
-        if room.is_empty() {
+        let Some(wanted) = buffer.get_mut(..most) else { return Ok(0) };
+        if wanted.is_empty() {
             return Ok(0);
         }
         let mut count = match self.added {
-            Added::Whole => self.content.read(room)?,
+            Added::Whole => self.content.read(wanted)?,
             Added::Shortened => 0,
         };
         if count == 0 {
             self.added = Added::Shortened;
-            room.fill(0);
-            count = room.len();
+            wanted.fill(0);
+            count = wanted.len();
         }
-        self.digest.update(room.get(..count).unwrap_or_default());
-        self.left = self.left.saturating_sub(u64::try_from(count).unwrap_or(u64::MAX));
+        self.digest.update(wanted.get(..count).unwrap_or_default());
+        let bytes = u64::try_from(count).unwrap_or(u64::MAX);
+        self.left = self.left.saturating_sub(bytes);
+        self.room.take(bytes)?;
         Ok(count)
     }
 }

@@ -1,13 +1,15 @@
 //! Archives written and read again, cut short, and larger than allowed.
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is how they fail")]
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::rc::Rc;
 use svc_archive::{
-    Added, Area, FORMAT, Facts, FileEntry, Limits, Manifest, MemberPath, ReadError, SCHEMA_VERSION,
-    Sink, Source, Stop, Writer, read,
+    Added, Area, FORMAT, Facts, FileEntry, HasRoom, Limits, Manifest, MemberPath, ReadError,
+    SCHEMA_VERSION, Sink, Source, Stop, Writer, read,
 };
 use tar::{Builder, EntryType, Header};
 use tempfile::TempDir;
@@ -48,9 +50,13 @@ fn manifest() -> Manifest {
     }
 }
 
+fn endless() -> HasRoom {
+    Box::new(|| Ok(true))
+}
+
 /// Writes these files as `a.tar.gz` and returns how the last one was added.
 fn written(dir: &Path, files: &[(&str, &[u8], u64)]) -> Added {
-    let mut writer = Writer::begin(dir, Stop::default()).unwrap();
+    let mut writer = Writer::begin(dir, Stop::default(), endless()).unwrap();
     writer.area(Area::State, FACTS).unwrap();
     let mut added = Added::Whole;
     for (name, content, size) in files {
@@ -109,7 +115,7 @@ fn h119_an_archive_replaces_only_when_it_may() {
     let path = dir.path().join("a.tar.gz");
     fs::write(&path, "mine").unwrap();
     let mut finished =
-        Writer::begin(dir.path(), Stop::default()).unwrap().finish(manifest()).unwrap();
+        Writer::begin(dir.path(), Stop::default(), endless()).unwrap().finish(manifest()).unwrap();
     let refused = finished.publish(&path, false).unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(fs::read(&path).unwrap(), b"mine");
@@ -218,12 +224,44 @@ fn h120_a_manifest_lists_no_more_files_than_an_archive_may_hold() {
 }
 
 #[test]
+fn h95_a_file_system_that_fills_up_meanwhile_ends_it() {
+    const MIB: usize = 1024 * 1024;
+    // Squares do not pack to nothing, so the copy of what was packed asks too.
+    let content: Vec<u8> = (0..2 * MIB).flat_map(|n| (n * n).to_be_bytes()).collect();
+    let size = content.len() as u64;
+    let dir = TempDir::new().unwrap();
+    let asked = Rc::new(Cell::new(0));
+    let done = |room_for: usize| {
+        asked.set(0);
+        let count = Rc::clone(&asked);
+        let has_room: HasRoom = Box::new(move || {
+            count.set(count.get() + 1);
+            Ok(count.get() <= room_for)
+        });
+        let mut writer = Writer::begin(dir.path(), Stop::default(), has_room)?;
+        let name = MemberPath::new(b"state/a").unwrap();
+        let source = Source { content: &mut content.as_slice(), size, facts: FACTS };
+        writer.file(&name, source)?;
+        let while_reading = asked.get();
+        writer.finish(manifest()).map(|_| while_reading)
+    };
+    let while_reading = done(usize::MAX).unwrap();
+    let all = asked.get();
+    assert!(while_reading >= 3 && all > while_reading, "{while_reading} of {all}");
+    for room_for in [0, while_reading, all - 1] {
+        let refused = done(room_for).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::StorageFull, "{room_for}");
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
 fn who_asks_for_the_end_gets_it() {
     let dir = TempDir::new().unwrap();
     written(dir.path(), &[("state/a", b"x", 1)]);
     let stop = Stop::default();
     stop.ask();
     assert!(read(opened(dir.path()), &Limits::default(), &mut Kept::default(), &stop).is_err());
-    let mut writer = Writer::begin(dir.path(), stop).unwrap();
+    let mut writer = Writer::begin(dir.path(), stop, endless()).unwrap();
     assert!(writer.area(Area::State, FACTS).is_err());
 }

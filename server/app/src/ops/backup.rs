@@ -22,8 +22,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use svc_archive::{
-    Added, Area, FORMAT, Facts, Finished, Limits, Manifest, MemberPath, SCHEMA_VERSION, Source,
-    Writer,
+    Added, Area, FORMAT, Facts, Finished, HasRoom, Limits, Manifest, MemberPath, SCHEMA_VERSION,
+    Source, Writer,
 };
 use svc_process::files::{is_above_floor, temporary_in};
 use svc_process::run_lock::{RunLock, RunRecord};
@@ -127,7 +127,9 @@ pub async fn backup(request: BackupRequest) -> Result<BackedUp, BackupError> {
         svc_store::copy_registry(&request.state_dir, copy.path()).await.map_err(database_in)?;
     blocking(move || {
         let database = schema.map(|version| (copy.path().to_owned(), version));
-        let done = write(&request, database);
+        let directory = request.output.directory().to_owned();
+        let has_room = Box::new(move || is_above_floor(&directory));
+        let done = write(&request, database, has_room);
         drop((copy, prepared));
         done
     })
@@ -191,14 +193,18 @@ fn process_table(state_dir: &Path) -> Result<ProcTable, BackupError> {
 fn write(
     request: &BackupRequest,
     database: Option<(PathBuf, i64)>,
+    has_room: HasRoom,
 ) -> Result<BackedUp, BackupError> {
     let directory = request.output.directory();
-    let failed = |cause| at("write the archive in", directory, cause);
+    let failed = |cause: io::Error| match cause.kind() {
+        io::ErrorKind::StorageFull => BackupError::Full(directory.to_owned()),
+        _ => at("write the archive in", directory, cause),
+    };
     let state_dir = &request.state_dir;
     let wanted = Wanted { logs: request.logs, deps: request.deps, output: directory };
     let Collected { found, mut warnings } =
         collect(state_dir, wanted).map_err(|cause| at("read", state_dir, cause))?;
-    let mut writer = Writer::begin(directory, request.stop.clone()).map_err(failed)?;
+    let mut writer = Writer::begin(directory, request.stop.clone(), has_room).map_err(failed)?;
     let of_state = std::fs::metadata(state_dir).map_err(|cause| at("read", state_dir, cause))?;
     writer.area(Area::State, facts(&of_state)).map_err(failed)?;
     if let Some((copy, _)) = &database {
@@ -366,6 +372,27 @@ mod tests {
     #[test]
     fn generated_names_carry_the_second() {
         assert_eq!(stamp(Timestamp::from_millis(1_738_367_999_123)), "20250131T235959Z");
+    }
+
+    #[test]
+    fn h95_a_disk_that_fills_up_meanwhile_ends_a_backup_and_nothing_is_left() {
+        let (state, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(state.path().join("large"), vec![b'x'; 5 * 1024 * 1024]).unwrap();
+        let request = BackupRequest {
+            state_dir: state.path().to_owned(),
+            config_file: None,
+            output: Output::Directory(output.path().to_owned()),
+            force: false,
+            logs: true,
+            deps: false,
+            exclusive: false,
+            now: Timestamp::from_millis(1_738_367_999_123),
+            stop: Stop::default(),
+        };
+        let full = write(&request, None, Box::new(|| Ok(false)));
+        assert!(matches!(&full, Err(BackupError::Full(path)) if path == output.path()), "{full:?}");
+        assert_eq!(std::fs::read_dir(output.path()).unwrap().count(), 0);
+        write(&request, None, Box::new(|| Ok(true))).unwrap();
     }
 
     #[test]
