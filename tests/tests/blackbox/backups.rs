@@ -122,6 +122,31 @@ async fn h119_a_backup_beside_a_running_service_comes_back_whole() {
     assert_eq!(world.row("app").await.generation, 1);
 }
 
+#[tokio::test]
+async fn h40_a_restore_deletes_no_archive_of_the_state_directory() {
+    let world = World::new();
+    world.cli(&["api-token", "issue", "phone"]).await.ok();
+    let outside = backed_up(&world).await;
+    let inside = world.state.join("saved/mine.tar.gz");
+    world.cli(&["backup", "-o", text(&inside)]).await.ok();
+    let before = tree(&world.state);
+    for archive in [&inside, &outside] {
+        let plain = ["restore", text(archive), "--state-dir", text(&world.state)];
+        for more in [&["--force"][..], &["--force", "--dry-run"]] {
+            let ran = world.cli(&[&plain[..], more].concat()).await;
+            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+            assert!(ran.stderr.contains("mine.tar.gz"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("out of there first"), "{}", ran.stderr);
+            assert_eq!(tree(&world.state), before);
+        }
+    }
+    let moved = world.root.join("moved.tar.gz");
+    fs::rename(&inside, &moved).unwrap();
+    let plain = ["restore", text(&moved), "--state-dir", text(&world.state), "--force"];
+    world.cli(&plain).await.ok();
+    assert!(moved.exists());
+}
+
 /// What is written in one statement is in a copy as a whole or not at all.
 #[tokio::test]
 async fn h119_backups_below_the_state_directory_do_not_hold_those_before() {

@@ -3,6 +3,7 @@
 //! Both need the files themselves, so only commands have them. The archive's format and the safe
 //! reading of one are in `svc-archive`.
 
+mod archives;
 mod collect;
 mod error;
 mod restore;

@@ -2,6 +2,7 @@
 //!
 //! Until the swap nothing but the staging directory is written, and a failure removes that.
 
+use super::archives::refuse_archives_in;
 use super::error::{BackupError, at, of_archive};
 use super::swap::{SwapError, is_free, swap, swap_inside};
 use super::{DATABASE, blocking, lock, process_table, refuse_foreign};
@@ -183,6 +184,7 @@ impl Target {
         {
             return Err(BackupError::InTheWay(out.clone()));
         }
+        refuse_archives_in(&path, &request.archive, None)?;
         Ok(Self { path, parent, is_free })
     }
 
@@ -389,6 +391,8 @@ impl Staged {
         sync_around(&state).map_err(|cause| at("write", &state, cause))?;
         request.stop.check().map_err(|cause| at("replace", &self.target.path, cause))?;
         let Self { directory, is_inside, contents, target, _lock } = self;
+        // A backup may have been made there since.
+        refuse_archives_in(&target.path, &request.archive, Some(directory.path()))?;
         let aside = directory.path().join("previous");
         let swapped = match is_inside {
             false => swap(&state, &target.path, &aside, target.is_free),
