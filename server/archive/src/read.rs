@@ -13,7 +13,7 @@ use crate::manifest::{FORMAT, FileEntry, Manifest, SCHEMA_VERSION};
 use crate::name::{Area, BadName, MemberPath, Named, parse};
 use crate::stop::Stop;
 use crate::write::Facts;
-use seen::{Kind, Seen};
+use seen::{Kind, Seen, Unfit};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fs::File;
@@ -254,7 +254,7 @@ impl Reading {
             | EntryType::Block
             | EntryType::Fifo => {
                 if let Named::Inside(path) = &named {
-                    self.seen.enter(path, Kind::LeftOut)?;
+                    self.enter(path, Kind::LeftOut)?;
                 }
                 if self.left_out.len() < NAMED {
                     self.left_out.push(shown(name));
@@ -266,8 +266,15 @@ impl Reading {
         }
     }
 
+    fn enter(&mut self, path: &MemberPath, kind: Kind) -> Result<(), ReadError> {
+        self.seen.enter(path, kind).map_err(|unfit| match unfit {
+            Unfit::Refused(reason) => member(path.as_str().as_bytes(), reason),
+            Unfit::TooMany => ReadError::TooMuch("members"),
+        })
+    }
+
     fn directory(&mut self, path: &MemberPath, sink: &mut dyn Sink) -> Result<(), ReadError> {
-        self.seen.enter(path, Kind::Directory)?;
+        self.enter(path, Kind::Directory)?;
         if path.area() == Area::Config {
             return Err(member(path.as_str().as_bytes(), "is a directory"));
         }
@@ -282,7 +289,7 @@ impl Reading {
         sink: &mut dyn Sink,
     ) -> Result<(), ReadError> {
         let refused = |reason| member(path.as_str().as_bytes(), reason);
-        self.seen.enter(path, Kind::File)?;
+        self.enter(path, Kind::File)?;
         let listed = self.awaited.remove(path.as_str());
         let listed = listed.and_then(|index| self.manifest.files.get(index));
         let listed = listed.ok_or_else(|| refused("is not listed in manifest.json"))?;

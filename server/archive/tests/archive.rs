@@ -170,7 +170,7 @@ fn h120_each_limit_holds_while_an_archive_is_read() {
     assert!(!too_much(Limits { ratio_from: 300_000, ratio: 20, ..plain }));
 }
 
-/// An archive that only an attacker makes: these directories, and whatever manifest.
+/// An archive of these directories and a manifest, as only an attacker makes it.
 fn of_directories(manifest: &Manifest, directories: &[String]) -> File {
     let file = tempfile::tempfile().unwrap();
     let packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());

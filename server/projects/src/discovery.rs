@@ -181,8 +181,8 @@ struct RootWatch {
     watcher: Watcher,
     path: PathBuf,
     dir: Subscription,
-    /// Kept where `dir` may be the same directory by another name: the kernel watches a directory
-    /// once for all of its names, and ending this one would end that one.
+    /// The watch before `dir`, kept because both may be of the same directory.
+    /// The kernel watches a directory once for all of its names: ending this would end that.
     before: Option<Subscription>,
     link: Option<Subscription>,
     everything_next: bool,

@@ -120,7 +120,7 @@ impl Store {
         self.noted(taken.await)
     }
 
-    /// Whether somebody went on after a limit that a conversation was told at this time.
+    /// Whether somebody went on after a limit that was told at this time.
     ///
     /// The service itself, with this conversation or a copy of it, or a person.
     ///

@@ -23,8 +23,8 @@ pub(crate) fn start_child(mode: ChildMode, life_ms: u64) -> io::Result<Child> {
     start(mode.argument(), life_ms)
 }
 
-/// Starts the processes of knob `children`, in groups: one by one, thousands take minutes where
-/// others work, too.
+/// Starts the processes of knob `children`, in groups.
+/// One by one, thousands take minutes where others work, too.
 pub(crate) fn start_children(count: u32, mode: ChildMode, life_ms: u64) -> Vec<Child> {
     const AT_ONCE: usize = 32;
     let count = usize::try_from(count).unwrap_or(usize::MAX);

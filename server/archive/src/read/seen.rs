@@ -1,6 +1,5 @@
 //! Which names an archive has used, and as what.
 
-use super::{ReadError, member};
 use crate::name::MemberPath;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,6 +13,15 @@ pub(super) enum Kind {
     LeftOut,
     /// A directory that is known only by what lies in it.
     Implied,
+}
+
+/// Why a name cannot be entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// It cannot be beside the others.
+    Refused(&'static str),
+    /// There are as many names as are taken.
+    TooMany,
 }
 
 /// What is known of one name.
@@ -45,8 +53,7 @@ impl Seen {
     /// # Errors
     /// It is there already, in another spelling, or below something that is no directory. Or there
     /// are too many names.
-    pub(super) fn enter(&mut self, path: &MemberPath, kind: Kind) -> Result<(), ReadError> {
-        let refused = |reason| member(path.as_str().as_bytes(), reason);
+    pub(super) fn enter(&mut self, path: &MemberPath, kind: Kind) -> Result<(), Unfit> {
         let mut directory = 0; // that of the areas
         let mut parts = path.as_str().split('/').peekable();
         while let Some(part) = parts.next() {
@@ -55,14 +62,14 @@ impl Seen {
             match self.known.entry((directory, part.to_lowercase())) {
                 Entry::Vacant(free) => {
                     if u64::try_from(next).unwrap_or(u64::MAX) > self.most {
-                        return Err(ReadError::TooMuch("members"));
+                        return Err(Unfit::TooMany);
                     }
                     free.insert(Known { number: next, spelling: part.to_owned(), kind });
                     directory = next;
                 }
                 Entry::Occupied(mut known) => {
                     let known = known.get_mut();
-                    known.again(part, kind).map_err(refused)?;
+                    known.again(part, kind).map_err(Unfit::Refused)?;
                     directory = known.number;
                 }
             }
