@@ -449,6 +449,7 @@ impl UseCases {
             watcher: watcher.clone(),
             tasks: tasks.clone(),
             files: Default::default(),
+            sums: Default::default(),
             signs,
         });
         let launch_plans = Arc::new(LaunchPlans::new(&transcripts, &registry, &jobs, &starter));

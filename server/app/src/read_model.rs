@@ -73,6 +73,7 @@ pub struct ReadModel {
     inner: Mutex<Inner>,
     bodies: Mutex<Bodies>,
     head: watch::Sender<u64>,
+    changed: watch::Sender<()>,
     toasts: broadcast::Sender<Bytes>,
     samples: broadcast::Sender<Bytes>,
     /// A reader came that wants samples.
@@ -183,6 +184,7 @@ impl ReadModel {
             }),
             bodies: Mutex::default(),
             head: watch::Sender::new(0),
+            changed: watch::Sender::new(()),
             toasts: broadcast::Sender::new(TOASTS),
             samples: broadcast::Sender::new(SAMPLES),
             wanted: Notify::new(),
@@ -215,10 +217,10 @@ impl ReadModel {
         self.head.receiver_count()
     }
 
-    /// Tells of changes of the state.
+    /// Tells of changes of the state. It counts as no subscription.
     #[must_use]
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.head.subscribe()
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     /// Sets records; those that did not change are left out.
@@ -409,6 +411,7 @@ impl ReadModel {
             }
         }
         self.head.send_replace(inner.seq);
+        self.changed.send_replace(());
     }
 
     fn snapshot_of(&self, inner: &Inner) -> Snapshot {

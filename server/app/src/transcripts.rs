@@ -27,6 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 use svc_agent::conversation::{Index, Pages};
 use svc_config::Config;
+use svc_domain::bridge::Bridge;
 use svc_ports::Clock;
 use svc_projects::Project;
 use svc_shared::error::ErrorCode;
@@ -69,6 +70,7 @@ pub struct Transcripts {
     pub(crate) watcher: Watcher,
     pub(crate) tasks: Tasks,
     pub(crate) files: Files,
+    pub(crate) sums: usage::Sums,
     pub(crate) signs: Arc<Signs>,
 }
 
@@ -251,7 +253,16 @@ impl Transcripts {
 
     /// Whether somebody works on a conversation now.
     fn is_live(&self, file: &File, conversation: &SessionRef) -> bool {
-        self.live().holder(file, conversation).is_some()
+        // Without the token of each row: a follower asks this at every change of anything.
+        let id = file.listed().id;
+        let holds = |bridge: &Bridge| {
+            bridge.conversation.as_ref().is_some_and(|held| held.expose() == id.expose())
+        };
+        let state = self.read_model.snapshot();
+        let mut working =
+            state.state.tracked.values().chain(state.state.external.values()).flatten();
+        self.copies.count_live(holds) > 0
+            || working.any(|session| session.session_ref.as_ref() == Some(conversation))
     }
 
     /// Who works on conversations now.

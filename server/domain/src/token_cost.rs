@@ -20,12 +20,6 @@ impl Tokens {
         self.each(other, u64::saturating_add)
     }
 
-    /// What is left without `other`; never less than nothing.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        self.each(other, u64::saturating_sub)
-    }
-
     /// The larger figure of each kind.
     ///
     /// A message is written several times while it is streamed, and its figures only grow.
@@ -147,7 +141,6 @@ mod tests {
         let most = Tokens { input: u64::MAX, ..MILLION };
         assert_eq!(most.plus(most).input, u64::MAX);
         assert_eq!(most.total(true), u64::MAX);
-        assert_eq!(MILLION.minus(most), Tokens::default());
         assert_eq!(MILLION.total(false), 2_000_000);
     }
 }

@@ -218,6 +218,25 @@ async fn usage_is_counted_in_the_background_and_survives_a_restart() {
     assert_eq!(complete(&server, "/api/usage").await["totals"], usage["totals"]);
 }
 
+#[tokio::test]
+async fn what_a_conversation_copied_from_another_one_is_counted_once() {
+    let world = World::new();
+    let app = world.project("app");
+    let first = transcript(&world, &app, ONE);
+    add(&first, &person(&app, "begin"));
+    add(&first, &agent(&app, "m1", "one"));
+    let copy = transcript(&world, &app, TWO);
+    fs::copy(&first, &copy).unwrap();
+    add(&copy, &agent(&app, "m2", "two"));
+    let server = world.serve().await;
+    let usage = complete(&server, "/api/usage").await;
+    let of = &usage["projects"]["app"];
+    assert_eq!((&of["messages"], &of["transcripts"]), (&json!(2), &json!(2)), "{usage}");
+    assert_eq!(of["token_breakdown"]["input"], 2_000_000);
+    let of_one = server.client.get("/api/projects/app/usage").await.expect(200).json();
+    assert_eq!(of_one["messages"], 2);
+}
+
 async fn complete(server: &Server<'_>, path: &str) -> Value {
     within("complete usage", async {
         loop {

@@ -8,9 +8,9 @@ use crate::regular_file::open_regular;
 use crate::transcript::{prompt, title};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashSet};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -33,42 +33,62 @@ const HEAD_LINES: u64 = 200;
 /// Milliseconds of a day.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// What a day of one model used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Used {
-    /// Messages of the model.
-    pub messages: u64,
-    input: u64,
-    output: u64,
-    cache_creation: u64,
-    cache_read: u64,
+/// Most models whose names are kept apart.
+/// A transcript that names more is nobody's work.
+const MODELS: usize = 256;
+
+/// A message of a model, with the largest figures it was written with.
+///
+/// Written without names: there are very many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(i32, u32, [u32; 4])", into = "(i32, u32, [u32; 4])")]
+struct Message {
+    /// Days since the Unix epoch.
+    day: i32,
+    /// Its place among the models.
+    model: u32,
+    /// Read, written, written into the cache, read from the cache.
+    tokens: [u32; 4],
 }
 
-impl Used {
-    /// The tokens.
-    #[must_use]
-    pub fn tokens(&self) -> Tokens {
-        Tokens {
-            input: self.input,
-            output: self.output,
-            cache_creation: self.cache_creation,
-            cache_read: self.cache_read,
-        }
+impl From<(i32, u32, [u32; 4])> for Message {
+    fn from((day, model, tokens): (i32, u32, [u32; 4])) -> Self {
+        Self { day, model, tokens }
+    }
+}
+
+impl From<Message> for (i32, u32, [u32; 4]) {
+    fn from(Message { day, model, tokens }: Message) -> Self {
+        (day, model, tokens)
+    }
+}
+
+impl Message {
+    fn tokens(&self) -> Tokens {
+        let [input, output, cache_creation, cache_read] = self.tokens.map(u64::from);
+        Tokens { input, output, cache_creation, cache_read }
     }
 
     fn set(&mut self, tokens: Tokens) {
-        (self.input, self.output) = (tokens.input, tokens.output);
-        (self.cache_creation, self.cache_read) = (tokens.cache_creation, tokens.cache_read);
+        let Tokens { input, output, cache_creation, cache_read } = tokens;
+        // No message has so many: the largest figure stands for nonsense.
+        self.tokens = [input, output, cache_creation, cache_read]
+            .map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     }
 }
 
-/// The last message that was counted: it may be written again with larger figures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct LastMessage {
-    id: u64,
-    day: i64,
-    model: String,
-    counted: Used,
+/// What a message of a conversation used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Used<'a> {
+    /// Fingerprint of the id of the message.
+    /// A copy of a transcript has the same messages.
+    pub message: u64,
+    /// Days since the Unix epoch.
+    pub day: i64,
+    /// The model.
+    pub model: &'a str,
+    /// What it read and wrote.
+    pub tokens: Tokens,
 }
 
 /// What is known of a transcript.
@@ -103,11 +123,10 @@ pub struct Index {
     has_main: bool,
     /// Offsets of the turns 0, 32, 64 and so on.
     marks: Vec<u64>,
-    /// Use by day (days since the Unix epoch) and model.
-    used: BTreeMap<i64, BTreeMap<String, Used>>,
-    last: Option<LastMessage>,
-    /// Fingerprints of the ids of all messages that were counted.
-    counted: HashSet<u64>,
+    /// The models that wrote.
+    models: Vec<String>,
+    /// What they wrote, by the fingerprint of the id of each message.
+    messages: BTreeMap<u64, Message>,
     /// The plan limit that the last turn tells.
     #[serde(default)]
     pub limit: Option<PlanLimit>,
@@ -189,11 +208,16 @@ impl Index {
         self.is_program || (self.has_sidechain && !self.has_main)
     }
 
-    /// Use by day, in days since the Unix epoch, and model.
-    pub fn used(&self) -> impl Iterator<Item = (i64, &str, Used)> {
-        let days = self.used.iter();
-        days.flat_map(|(day, models)| {
-            models.iter().map(|(model, used)| (*day, model.as_str(), *used))
+    /// What each message of a model used, in no order.
+    pub fn used(&self) -> impl Iterator<Item = Used<'_>> {
+        self.messages.iter().map(|(id, message)| {
+            let model = usize::try_from(message.model).ok().and_then(|at| self.models.get(at));
+            Used {
+                message: *id,
+                day: message.day.into(),
+                model: model.map_or("", String::as_str),
+                tokens: message.tokens(),
+            }
         })
     }
 
@@ -283,32 +307,28 @@ impl Index {
 
     /// Counts a message once, with the largest figures it was written with.
     fn count(&mut self, day: i64, spent: Spent) {
-        let Spent { message, model, tokens } = spent;
-        let id = message.map(|id| {
-            let mut hasher = DefaultHasher::new();
-            id.hash(&mut hasher);
-            hasher.finish()
+        let id = match &spent.message {
+            Some(id) => fingerprint(id),
+            // Without an id each line is a message of its own.
+            None => fingerprint(&format!("{:?} {}", self.identity, self.lines)),
+        };
+        let day = i32::try_from(day).unwrap_or(0);
+        let model = self.model(spent.model);
+        let message = self.messages.entry(id);
+        let message = message.or_insert(Message { day, model, tokens: [0; 4] });
+        message.set(message.tokens().max(spent.tokens));
+    }
+
+    /// The place of a model.
+    fn model(&mut self, name: String) -> u32 {
+        let known = self.models.iter().position(|known| *known == name);
+        let at = known.unwrap_or_else(|| {
+            if self.models.len() < MODELS {
+                self.models.push(name);
+            }
+            self.models.len() - 1
         });
-        if let (Some(id), Some(last)) = (id, &mut self.last)
-            && last.id == id
-        {
-            let slot = self.used.entry(last.day).or_default().entry(last.model.clone());
-            let slot = slot.or_default();
-            let counted = last.counted.tokens();
-            let now = counted.max(tokens);
-            slot.set(slot.tokens().plus(now.minus(counted)));
-            last.counted.set(now);
-            return;
-        }
-        if id.is_some_and(|id| !self.counted.insert(id)) {
-            return;
-        }
-        let slot = self.used.entry(day).or_default().entry(model.clone()).or_default();
-        slot.messages += 1;
-        slot.set(slot.tokens().plus(tokens));
-        let mut counted = Used::default();
-        counted.set(tokens);
-        self.last = id.map(|id| LastMessage { id, day, model, counted });
+        u32::try_from(at).unwrap_or(0)
     }
 
     /// Where to begin to read a turn: an offset and the turn there.
@@ -322,6 +342,11 @@ impl Index {
         let at = self.marks.partition_point(|mark| *mark <= offset).checked_sub(1)?;
         self.marks.get(at).map(|mark| (*mark, at as u64 * STRIDE))
     }
+}
+
+/// The same in every version of the service, which keeps it.
+fn fingerprint(id: &str) -> u64 {
+    Sha256::digest(id).iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
 /// What a turn waits for: the reset of a limit, or a person.

@@ -30,7 +30,7 @@ pub struct Follower {
     conversation: SessionRef,
     watch: Subscription,
     /// Who works on conversations may have changed.
-    states: watch::Receiver<u64>,
+    states: watch::Receiver<()>,
     offset: u64,
     resets: Option<u64>,
     was_live: Option<bool>,

@@ -4,10 +4,10 @@ use super::files::File;
 use super::{Transcripts, is_of};
 use crate::AppError;
 use crate::tasks::blocking;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use svc_agent::conversation::Index;
 use svc_domain::token_cost::{Tokens, cost, to_four_decimals};
 use svc_projects::Project;
@@ -19,8 +19,26 @@ use svc_shared::internal::usage::{
 /// Milliseconds of a day.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Use of some conversations, by model.
+/// What projects used, each until one of its transcripts is read on.
 #[derive(Default)]
+pub(crate) struct Sums(Mutex<HashMap<String, (Vec<ReadTo>, Sum)>>);
+
+impl Sums {
+    fn retain(&self, is_there: impl Fn(&str) -> bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|name, _| is_there(name));
+    }
+}
+
+/// How far a transcript was read.
+#[derive(PartialEq, Eq)]
+struct ReadTo {
+    path: PathBuf,
+    offset: u64,
+    resets: u64,
+}
+
+/// Use of some conversations, by model.
+#[derive(Clone, Default)]
 struct Sum {
     transcripts: u64,
     messages: u64,
@@ -29,20 +47,30 @@ struct Sum {
 
 impl Sum {
     /// Adds what a conversation used since a day.
-    fn add(&mut self, file: &File, project: &Project, since: Option<i64>) {
+    ///
+    /// A conversation that went on from another one begins with a copy of its messages: what was
+    /// seen is not added again.
+    fn add(&mut self, file: &File, project: &Project, since: Option<i64>, seen: &mut HashSet<u64>) {
         let index = file.index();
         if index.turns == 0 || !is_of(&index, project) {
             return;
         }
         let mut is_counted = since.is_none();
-        for (day, model, used) in index.used() {
-            if since.is_some_and(|since| day < since) {
+        let mut models: BTreeMap<&str, Tokens> = BTreeMap::new();
+        for used in index.used() {
+            if since.is_some_and(|since| used.day < since) {
                 continue;
             }
             is_counted = true;
-            self.messages += used.messages;
-            let tokens = self.models.entry(model.to_owned()).or_default();
-            *tokens = tokens.plus(used.tokens());
+            if seen.insert(used.message) {
+                self.messages += 1;
+                let tokens = models.entry(used.model).or_default();
+                *tokens = tokens.plus(used.tokens);
+            }
+        }
+        for (model, tokens) in models {
+            let sum = self.models.entry(model.to_owned()).or_default();
+            *sum = sum.plus(tokens);
         }
         self.transcripts += u64::from(is_counted);
     }
@@ -114,10 +142,10 @@ pub fn usage_of_file(path: &Path) -> io::Result<FileUsage> {
     index.update(&Index::open(path)?, u64::MAX)?;
     let mut usage =
         FileUsage { turns: index.turns, skipped: index.skipped, ..FileUsage::default() };
-    for (_, model, used) in index.used() {
-        usage.messages += used.messages;
-        let tokens = usage.models.entry(shown(model)).or_default();
-        *tokens = tokens.plus(used.tokens());
+    for used in index.used() {
+        usage.messages += 1;
+        let tokens = usage.models.entry(shown(used.model)).or_default();
+        *tokens = tokens.plus(used.tokens);
     }
     Ok(usage)
 }
@@ -145,16 +173,16 @@ impl Transcripts {
                 if project.alias_of.is_some() {
                     continue;
                 }
-                let mut sum = Sum::default();
                 for file in &files {
                     pending_files += u64::from(!file.is_done());
-                    sum.add(file, project, since);
                 }
+                let sum = this.sum_of(project, &files, since);
                 totals.join(&sum);
                 if sum.transcripts > 0 {
                     projects.insert(name, sum.told(with_cache));
                 }
             }
+            this.sums.retain(|name| catalog.iter().any(|project| project.name.as_str() == name));
             let as_of = this.files.as_of();
             UsageReport {
                 complete: as_of.is_some() && pending_files == 0,
@@ -174,10 +202,7 @@ impl Transcripts {
     pub async fn usage_of(self: &Arc<Self>, project: &str) -> Result<ProjectUsage, AppError> {
         let (this, project) = (Arc::clone(self), self.catalog.named(project)?);
         blocking(move || {
-            let mut sum = Sum::default();
-            for file in this.files_of(&project) {
-                sum.add(&file, &project, None);
-            }
+            let sum = this.sum_of(&project, &this.files_of(&project), None);
             let with_cache = this.config.usage.token_total_includes_cache;
             ProjectUsage { project: project.name.to_string(), usage: sum.told(with_cache) }
         })
@@ -189,6 +214,31 @@ impl Transcripts {
         let report = self.usage(None).await;
         let projects = report.map(|report| report.projects).unwrap_or_default();
         projects.into_iter().map(|(name, usage)| (name, usage.cost_usd)).collect()
+    }
+
+    /// What a project used since a day. Blocks.
+    fn sum_of(&self, project: &Project, files: &[Arc<File>], since: Option<i64>) -> Sum {
+        let read_to = |file: &Arc<File>| {
+            let index = file.index();
+            let path = file.path().to_owned();
+            ReadTo { path, offset: index.offset(), resets: index.resets() }
+        };
+        let read_to: Vec<ReadTo> = files.iter().map(read_to).collect();
+        let sums = || self.sums.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if since.is_none()
+            && let Some((known, sum)) = sums().get(project.name.as_str())
+            && *known == read_to
+        {
+            return sum.clone();
+        }
+        let (mut sum, mut seen) = (Sum::default(), HashSet::new());
+        for file in files {
+            sum.add(file, project, since, &mut seen);
+        }
+        if since.is_none() {
+            sums().insert(project.name.to_string(), (read_to, sum.clone()));
+        }
+        sum
     }
 
     /// The files of a project as they were seen last, or as they are. Blocks.
