@@ -45,7 +45,7 @@ pub use health::Health;
 pub use history::{HistoryFilter, HistoryRow, PastEvent};
 pub use hosted::{Decision, NewPrompt, Parked, PromptRow, StoredHosted};
 pub use inspect::RESTORING;
-pub use limit_waits::LimitWait;
+pub use limit_waits::{LimitWait, TakenWaits};
 pub use open::Access;
 pub use open_error::OpenError;
 pub use outbox::{OutboxEvent, OutboxPost, Owed, Settled};

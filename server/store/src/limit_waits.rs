@@ -16,7 +16,11 @@ const CALL_OFF: &str = "UPDATE limit_waits SET state = 'called_off' \
 const WITHDRAW: &str = "DELETE FROM limit_waits \
      WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
 const TAKE: &str = "UPDATE limit_waits SET state = 'called_off' \
-     WHERE conversation_id = ?1 AND state = 'waiting'";
+     WHERE conversation_id = ?1 AND state = 'waiting' RETURNING since";
+const GIVE_BACK: &str = "UPDATE limit_waits SET state = 'waiting' \
+     WHERE conversation_id = ?1 AND since = ?2 AND state = 'called_off'";
+const FORGET: &str = "DELETE FROM limit_waits \
+     WHERE conversation_id = ?1 AND since = ?2 AND state = 'called_off'";
 /// For the case that nobody has seen the limit yet.
 const TAKEN: &str = "INSERT INTO limit_waits (conversation_id, since, due_at, state) \
      VALUES (?1, ?2, ?2, 'called_off') ON CONFLICT DO NOTHING";
@@ -28,7 +32,7 @@ const SETTLED: &str = "SELECT \
 const DROP: &str = "DELETE FROM limit_waits WHERE state <> 'waiting' AND since < ?1";
 
 pub(crate) const STATEMENTS: &[&str] =
-    &[ADD, WAITING, BEGIN, CALL_OFF, WITHDRAW, TAKE, TAKEN, SETTLED, DROP];
+    &[ADD, WAITING, BEGIN, CALL_OFF, WITHDRAW, TAKE, GIVE_BACK, FORGET, TAKEN, SETTLED, DROP];
 
 /// A conversation that waits for the reset of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +43,15 @@ pub struct LimitWait {
     pub since: Timestamp,
     /// When it goes on.
     pub due_at: Timestamp,
+}
+
+/// Waits that a person took over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenWaits {
+    conversation: ConversationId,
+    now: i64,
+    /// When the agent told of the limit of each.
+    waited: Vec<i64>,
 }
 
 impl Store {
@@ -106,18 +119,38 @@ impl Store {
         &self,
         conversation: &ConversationId,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let conversation = conversation.expose();
+    ) -> Result<TakenWaits, StoreError> {
+        let id = conversation.expose();
         let taken = async {
             let mut transaction = self.begin().await?;
-            let take = sqlx::query(TAKE).bind(conversation.to_owned());
-            take.execute(&mut *transaction).await?;
-            let taken = sqlx::query(TAKEN).bind(conversation.to_owned()).bind(now.as_millis());
+            let take = sqlx::query_scalar(TAKE).bind(id.to_owned());
+            let waited: Vec<i64> = take.fetch_all(&mut *transaction).await?;
+            let taken = sqlx::query(TAKEN).bind(id.to_owned()).bind(now.as_millis());
             taken.execute(&mut *transaction).await?;
+            transaction.commit().await?;
+            Ok(TakenWaits { conversation: conversation.clone(), now: now.as_millis(), waited })
+        };
+        self.noted(taken.await)
+    }
+
+    /// Undoes [`Self::take_limit_waits`]: the person could not go on.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn give_back_limit_waits(&self, taken: &TakenWaits) -> Result<(), StoreError> {
+        let id = taken.conversation.expose();
+        let given = async {
+            let mut transaction = self.begin().await?;
+            let forget = sqlx::query(FORGET).bind(id.to_owned()).bind(taken.now);
+            forget.execute(&mut *transaction).await?;
+            for since in &taken.waited {
+                let back = sqlx::query(GIVE_BACK).bind(id.to_owned()).bind(*since);
+                back.execute(&mut *transaction).await?;
+            }
             transaction.commit().await?;
             Ok(())
         };
-        self.noted(taken.await)
+        self.noted(given.await)
     }
 
     /// Whether somebody went on after a limit that was told at this time.

@@ -1,6 +1,6 @@
 //! Use-case: start a background job in a project.
 
-use super::ask::Question;
+use super::ask::{Answer, Question};
 use super::{agent_failed, project_of};
 use crate::AppError;
 use crate::bridges::circumstances::{disk_has_room, refuse};
@@ -66,20 +66,15 @@ impl Jobs {
 
     /// Asks the agent to take a job; the list of jobs is current afterwards.
     pub(super) async fn accepted(&self, question: Question) -> Result<JobId, AppError> {
+        let answer = self.answered(question).await?;
+        refusal(&answer).map_or_else(|| named(&answer), Err)
+    }
+
+    /// The same, with what the agent answered.
+    pub(super) async fn answered(&self, question: Question) -> Result<Answer, AppError> {
         let answered = self.runs.ask(question).await;
         self.publish().await;
-        let answer = answered?;
-        if answer.code != Some(0) {
-            let words = answer::last_words(&answer.output);
-            let how = answer.code.map_or("a signal".to_owned(), |code| format!("code {code}"));
-            let said = if words.is_empty() { String::new() } else { format!(": {words}") };
-            return Err(agent_failed(format!("the agent refused the job with {how}{said}")));
-        }
-        answer::accepted(&answer.output).ok_or_else(|| {
-            agent_failed(
-                "the agent took the job without naming it; look for it in the list of jobs",
-            )
-        })
+        answered
     }
 
     /// Checks what the request alone can tell.
@@ -196,4 +191,22 @@ fn arguments(request: &DispatchRequest, options: &Options) -> Result<Vec<String>
 pub(super) struct JobDir {
     pub cwd: PathBuf,
     pub git_root: Option<PathBuf>,
+}
+
+/// Why the agent did not take a job; nothing was started then.
+pub(super) fn refusal(answer: &Answer) -> Option<AppError> {
+    if answer.code == Some(0) {
+        return None;
+    }
+    let words = answer::last_words(&answer.output);
+    let how = answer.code.map_or("a signal".to_owned(), |code| format!("code {code}"));
+    let said = if words.is_empty() { String::new() } else { format!(": {words}") };
+    Some(agent_failed(format!("the agent refused the job with {how}{said}")))
+}
+
+/// The job that the agent took.
+pub(super) fn named(answer: &Answer) -> Result<JobId, AppError> {
+    answer::accepted(&answer.output).ok_or_else(|| {
+        agent_failed("the agent took the job without naming it; look for it in the list of jobs")
+    })
 }

@@ -1,7 +1,7 @@
 //! Use-case: go on with an ended background job, as a new job with its transcript.
 
 use super::ask::Question;
-use super::dispatch::JobDir;
+use super::dispatch::{JobDir, named, refusal};
 use super::{conflict, job_id, unknown_job};
 use crate::AppError;
 use crate::bridges::circumstances::refuse;
@@ -116,19 +116,29 @@ impl Jobs {
         let program = self.trusted_program(&project, &at, request.trust.unwrap_or(false)).await?;
         // Only one of a person and a wait goes on. Written first: a service that dies in between
         // leaves the job to the person.
-        match by {
-            By::Person => {
-                if let Ok(conversation) = session.parse() {
-                    self.store.take_limit_waits(&conversation, self.scan.clock.now()).await?;
+        let taken = match by {
+            By::Person => match session.parse() {
+                Ok(conversation) => {
+                    Some(self.store.take_limit_waits(&conversation, self.scan.clock.now()).await?)
                 }
-            }
+                Err(_) => None,
+            },
             By::Limit { wait, .. } => {
                 if !self.store.begin_limit_wait(&wait).await? {
                     return Err(not_resumable("somebody went on with it already"));
                 }
+                None
             }
+        };
+        let question = Question { program, args, cwd: at.cwd, timeout: TIMEOUT };
+        let answer = self.answered(question).await?;
+        if let Some(refusal) = refusal(&answer) {
+            if let Some(taken) = taken {
+                self.store.give_back_limit_waits(&taken).await?;
+            }
+            return Err(refusal);
         }
-        let new = self.accepted(Question { program, args, cwd: at.cwd, timeout: TIMEOUT }).await?;
+        let new = named(&answer)?;
         tracing::info!(job.id = %new, "background job {new} goes on with the transcript of {id}");
         Ok(ResumeAgentResult { id: new })
     }
