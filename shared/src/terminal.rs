@@ -202,6 +202,9 @@ pub struct TypedFrame {
     pub typed: u64,
     /// Why it was not typed, in words; null when it was.
     pub refused: Option<String>,
+    /// Whether the text stands in the terminal although Enter was refused.
+    #[serde(default)]
+    pub stands: bool,
 }
 
 /// A frame of the service, in the form of `?format=diff`.
@@ -259,6 +262,9 @@ pub enum ClientFrame {
         text: String,
         /// Comes back in the answer.
         id: u64,
+        /// Whether Enter follows, once the terminal has the text.
+        #[serde(default)]
+        enter: bool,
     },
 }
 

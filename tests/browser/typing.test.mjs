@@ -34,10 +34,11 @@ after(async () => {
   wire?.close();
 });
 
+const line = () => page.$eval(part('terminal-line'), (field) => field.value);
+
 test('a line that cannot be sent stays, and is sent when the service is back', async () => {
   await press('#tab-terminal');
   await seen(part('terminal-line'));
-  const line = () => page.$eval(part('terminal-line'), (field) => field.value);
   await page.type(part('terminal-line'), 'one');
   await page.keyboard.press('Enter');
   await until(async () => (await line()) === '');
@@ -56,4 +57,21 @@ test('a line that cannot be sent stays, and is sent when the service is back', a
     if ((await line()) !== '') await page.keyboard.press('Enter');
     return (await line()) === '';
   });
+});
+
+test('a line that the service refuses comes back', async () => {
+  // 4200 bytes in 2100 characters.
+  const long = 'я'.repeat(2100);
+  await page.$eval(
+    part('terminal-line'),
+    (field, text) => {
+      field.value = text;
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+      field.focus();
+    },
+    long,
+  );
+  await page.keyboard.press('Enter');
+  await says(part('toast'), 'Nothing was typed');
+  await until(async () => (await line()) === long);
 });

@@ -13,14 +13,17 @@ use crate::socket::{Heard, Reconnecting, Socket};
 use crate::text::terminal as words;
 use leptos::leptos_dom::helpers::TimeoutHandle;
 use leptos::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use svc_shared::paths;
 use svc_shared::stream::close;
 use svc_shared::terminal::{
-    ClientFrame, Cursor, DiffFrame, Folded, Line, LinesFrame, Screen, TerminalFrame,
+    ClientFrame, Cursor, DiffFrame, Folded, Line, LinesFrame, Screen, TerminalFrame, TypedFrame,
 };
 
+/// Lines whose answer is waited for.
+const LINES: usize = 16;
 /// A hidden tab keeps its socket this long.
 const HIDDEN: Duration = Duration::from_secs(60);
 
@@ -83,6 +86,8 @@ pub struct Feed {
     pub feeding: RwSignal<Feeding>,
     /// Changes with every painted frame.
     pub painted: RwSignal<u64>,
+    /// A line that was not typed.
+    pub returned: RwSignal<Option<String>>,
     inner: StoredValue<Inner, LocalStorage>,
 }
 
@@ -94,6 +99,8 @@ struct Inner {
     is_waiting: bool,
     is_reading: bool,
     inputs: u64,
+    /// Lines that were sent, until the service says what became of them.
+    lines: BTreeMap<u64, String>,
     hide: Option<TimeoutHandle>,
 }
 
@@ -120,6 +127,7 @@ impl Feed {
             keeps: RwSignal::new(false),
             feeding: RwSignal::new(Feeding::Connecting),
             painted: RwSignal::new(0),
+            returned: RwSignal::new(None),
             inner: StoredValue::new_local(Inner::default()),
         };
         let seen = window_event_listener_untyped("visibilitychange", move |_| feed.visibility());
@@ -189,12 +197,7 @@ impl Feed {
             Heard::Text(text) => match TerminalFrame::read(&text) {
                 Ok(TerminalFrame::Diff(frame)) => self.fold(frame),
                 Ok(TerminalFrame::Lines(frame)) => self.add(frame),
-                Ok(TerminalFrame::Typed(typed)) => {
-                    if let Some(why) = typed.refused {
-                        let title = words::NOT_TYPED.to_owned();
-                        self.page.say.notice(Notice::new(Level::Warning, title, why));
-                    }
-                }
+                Ok(TerminalFrame::Typed(typed)) => self.typed(typed),
                 // A frame of a newer version says nothing we could show.
                 Err(_) => {}
             },
@@ -316,7 +319,11 @@ impl Feed {
             }
             return;
         }
-        let above = self.screen.with_value(|screen| screen.above);
+        let (above, oldest) = self.screen.with_value(|screen| (screen.above, screen.oldest));
+        if self.above.with_untracked(|history| history.is_cut_off(oldest)) {
+            self.above.set(Arc::default());
+            return;
+        }
         let missing = self.above.with_untracked(|history| history.missing(above));
         self.ask(missing);
     }
@@ -349,18 +356,54 @@ impl Feed {
             return;
         }
         let mut history = self.above.with_untracked(|history| (**history).clone());
+        let before = history.clone();
         history.add(frame, above);
+        if history == before {
+            return; // asking once more would bring the same
+        }
         self.has_older.set(history.before(above, oldest).is_some());
         self.above.set(Arc::new(history));
         self.join();
     }
 
-    /// Types a text; false when there is no connection.
+    /// Types keys; false when there is no connection.
     pub fn type_in(self, text: String) -> bool {
+        let id = self.next_input();
+        self.send(&ClientFrame::Input { text, id, enter: false })
+    }
+
+    /// Types a line and Enter; false when there is no connection.
+    ///
+    /// A line that is refused comes back in [`Self::returned`].
+    pub fn enter(self, text: String) -> bool {
+        let id = self.next_input();
+        let sent = self.send(&ClientFrame::Input { text: text.clone(), id, enter: true });
+        if sent {
+            self.inner.update_value(|inner| {
+                inner.lines.insert(id, text);
+                while inner.lines.len() > LINES {
+                    inner.lines.pop_first();
+                }
+            });
+        }
+        sent
+    }
+
+    fn next_input(self) -> u64 {
         let id = self.inner.try_update_value(|inner| {
             inner.inputs += 1;
             inner.inputs
         });
-        self.send(&ClientFrame::Input { text, id: id.unwrap_or_default() })
+        id.unwrap_or_default()
+    }
+
+    fn typed(self, typed: TypedFrame) {
+        let line = self.inner.try_update_value(|inner| inner.lines.remove(&typed.typed));
+        let Some(why) = typed.refused else { return };
+        let title = if typed.stands { words::NOT_ENTERED } else { words::NOT_TYPED };
+        self.page.say.notice(Notice::new(Level::Warning, title.to_owned(), why));
+        if let Some(line) = line.flatten().filter(|line| !typed.stands && !line.is_empty()) {
+            self.returned.set(Some(line));
+        }
     }
 }

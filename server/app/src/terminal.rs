@@ -17,7 +17,7 @@ use crate::ops::audit::Audit;
 use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use hub::Hub;
-use picture::Picture;
+use picture::{NO_RECORD, Picture};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -139,11 +139,7 @@ impl Terminals {
                 picture.exited();
             }
             Terminal::Unknown if bridge.is_live() => {
-                return Err(AppError::busy(
-                    "the terminal of this session cannot be found, because the record of its \
-                     keeper is missing or damaged; the session goes on, and after a stop and a \
-                     resume it has a terminal again",
-                ));
+                return Err(AppError::busy(NO_RECORD));
             }
             Terminal::Unknown => picture.unavailable("this session has no terminal"),
         }

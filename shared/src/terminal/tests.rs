@@ -86,13 +86,17 @@ fn a_frame_is_known_by_its_members() {
         oldest: 0,
         lines: vec![line("l", true)],
     });
-    let typed = TerminalFrame::Typed(TypedFrame { typed: 4, refused: None });
-    for frame in [diff, lines, typed] {
+    let typed = TerminalFrame::Typed(TypedFrame { typed: 4, refused: None, stands: false });
+    let refused = Some("no Enter".to_owned());
+    let stands = TerminalFrame::Typed(TypedFrame { typed: 5, refused, stands: true });
+    for frame in [diff, lines, typed, stands] {
         let text = serde_json::to_string(&frame).unwrap();
         assert_eq!(TerminalFrame::read(&text).unwrap(), frame, "{text}");
     }
     let asked: ClientFrame = serde_json::from_str(r#"{"type":"scroll","from":3,"n":9}"#).unwrap();
     assert_eq!(asked, ClientFrame::Scroll { from: 3, n: 9 });
+    let typed: ClientFrame = serde_json::from_str(r#"{"type":"input","text":"x","id":1}"#).unwrap();
+    assert_eq!(typed, ClientFrame::Input { text: "x".to_owned(), id: 1, enter: false });
 }
 
 proptest! {

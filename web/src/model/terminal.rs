@@ -49,10 +49,19 @@ impl History {
     }
 
     /// The lines that join what is kept to a screen whose first row is number `above`.
+    ///
+    /// Call [`Self::is_cut_off`] before.
     #[must_use]
     pub fn missing(&self, above: u64) -> Option<(u64, u32)> {
         let gap = above.checked_sub(self.end()).filter(|gap| *gap > 0 && !self.is_empty())?;
         Some((self.end(), u32::try_from(gap).unwrap_or(u32::MAX).min(MOST_LINES)))
+    }
+
+    /// Whether lines that follow those that are kept are gone.
+    /// Nothing joins them to the screen any more.
+    #[must_use]
+    pub fn is_cut_off(&self, oldest: u64) -> bool {
+        !self.is_empty() && self.end() < oldest
     }
 
     /// The lines before those that are kept; `None` at the oldest one.
@@ -253,6 +262,9 @@ mod tests {
         history.add(lines(500, 3), 503);
         assert_eq!(texts(&history).last().unwrap(), "502");
         assert_eq!(history.missing(503), None);
+        assert!(!history.is_cut_off(503));
+        assert!(history.is_cut_off(504), "line 503 is gone, so nothing joins");
+        assert!(!History::default().is_cut_off(504));
         // A late answer that joins nothing changes nothing.
         history.add(lines(900, 5), 503);
         assert_eq!(history.len(), 403);

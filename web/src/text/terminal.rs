@@ -92,6 +92,8 @@ pub const SEND: &str = "Send";
 pub const KEYS: &str = "Keys";
 /// The service took nothing of what was sent; why stands below.
 pub const NOT_TYPED: &str = "Nothing was typed";
+/// The text is there, and Enter is not.
+pub const NOT_ENTERED: &str = "Typed, but not sent";
 /// Nothing could be sent.
 pub const NOT_SENT: &str = "Not connected: nothing was typed. Try again in a moment.";
 /// Text size.

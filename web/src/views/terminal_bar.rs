@@ -8,7 +8,7 @@ use crate::page::{Page, page};
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::prefs;
-use crate::reactive::{dynamic, live, memo};
+use crate::reactive::{dynamic, effect, live, memo};
 use crate::terminal_feed::{Feed, Feeding};
 use crate::text::log as log_words;
 use crate::text::terminal as words;
@@ -214,29 +214,38 @@ pub fn Foot(
 fn Typing(reader: Reader) -> impl IntoView {
     let page = page();
     let line = RwSignal::new(String::new());
+    let not_sent = move || {
+        page.say.notice(Notice::new(Level::Warning, words::NOT_SENT.to_owned(), ""));
+    };
     let send = move |text: &str| {
-        let is_sent = reader.feed.type_in(text.to_owned());
-        if is_sent {
+        if reader.feed.type_in(text.to_owned()) {
             reader.to_end();
         } else {
-            page.say.notice(Notice::new(Level::Warning, words::NOT_SENT.to_owned(), ""));
+            not_sent();
         }
-        is_sent
     };
+    effect(move || {
+        let returned = reader.feed.returned.get();
+        if let Some(text) = returned.filter(|_| line.with_untracked(String::is_empty)) {
+            line.set(text);
+        }
+    });
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
         let text = line.get_untracked();
         // What was not sent stays to be sent again.
-        if text.is_empty() || send(&text) {
+        if reader.feed.enter(text) {
+            reader.to_end();
             line.set(String::new());
-            send("\r");
+        } else {
+            not_sent();
         }
         browser::focus("[data-testid=terminal-line]");
     };
     let keys = KEYS
         .map(|(label, name, text)| {
             view! {
-                <button type="button" class="btn btn-secondary" aria-label=name on:click=move |_| { send(text); }>{label}</button>
+                <button type="button" class="btn btn-secondary" aria-label=name on:click=move |_| send(text)>{label}</button>
             }
         })
         .collect_view();

@@ -14,6 +14,10 @@ use tokio::time::timeout;
 
 /// A keeper writes a text within milliseconds.
 const ANSWER: Duration = Duration::from_secs(5);
+/// Between a text and the key that sends it.
+///
+/// A terminal takes both in one piece for something pasted.
+const BEFORE_ENTER: Duration = Duration::from_millis(300);
 /// Answers that may wait.
 /// One text waits for its answer at a time, so more than these belong to nobody.
 const ANSWERS: usize = 8;
@@ -75,7 +79,23 @@ impl Controller {
     /// # Errors
     /// See [`NotTyped`].
     pub async fn type_in(&self, text: &str) -> Result<(), NotTyped> {
+        self.write(&mut *self.typing.lock().await, text).await
+    }
+
+    /// Types a text and then Enter, with nothing of anybody else in between.
+    ///
+    /// # Errors
+    /// See [`NotTyped`], with whether the text stands in the terminal.
+    pub async fn type_line(&self, text: &str) -> Result<(), (NotTyped, bool)> {
         let mut typing = self.typing.lock().await;
+        if !text.is_empty() {
+            self.write(&mut typing, text).await.map_err(|error| (error, false))?;
+            tokio::time::sleep(BEFORE_ENTER).await;
+        }
+        self.write(&mut typing, "\r").await.map_err(|error| (error, !text.is_empty()))
+    }
+
+    async fn write(&self, typing: &mut Typing, text: &str) -> Result<(), NotTyped> {
         let id = typing.next;
         typing.next = id.wrapping_add(1);
         // An answer that came too late for its text is not the answer to this one.

@@ -37,11 +37,6 @@ use tracing::{info, warn};
 /// What the agent is told.
 const GO_ON: &str = "The usage limit was reset. Continue where you stopped.";
 
-/// Between a text and the key that sends it.
-///
-/// A terminal takes both in one piece for something pasted.
-const BEFORE_ENTER: Duration = Duration::from_millis(300);
-
 /// What was decided about a limit is forgotten after this time.
 const KEPT: i64 = 30 * 24 * 3600 * 1000;
 
@@ -342,9 +337,7 @@ impl LimitWaits {
                 ),
                 NotTyped::Silent | NotTyped::Lost(_) => silent().because(error),
             };
-            controller.type_in(GO_ON).await.map_err(typed)?;
-            tokio::time::sleep(BEFORE_ENTER).await;
-            controller.type_in("\r").await.map_err(typed)
+            controller.type_line(GO_ON).await.map_err(|(error, _)| typed(error))
         };
         audit::acting_as(Actor::Service, self.audit.record(change, type_in)).await
     }

@@ -3,7 +3,7 @@
 //! It exists while somebody watches. The screen is kept once; each viewer takes what it lacks when
 //! it is ready for more, so a slow viewer gets fewer frames and delays nobody.
 
-use super::picture::{Picture, line};
+use super::picture::{NO_RECORD, Picture, line};
 use crate::bridges::keepers::{Keepers, Terminal, connect_as};
 use crate::registry::Registry;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_domain::bridge::Bridge;
 use svc_keeper::client::{ConnectError, Connection};
-use svc_keeper::message::{FromKeeper, MAX_FPS, Role};
+use svc_keeper::message::{FromKeeper, MAX_FPS, Phase, Role};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::stream::close;
@@ -22,6 +22,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// Requests of all viewers that wait.
 /// A further one is answered at once, with nothing.
 const REQUESTS: usize = 16;
+/// So often a keeper without a record is looked for before that is told.
+const MISSES: u32 = 8;
 /// First and longest wait before a lost keeper is looked for again.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
@@ -54,6 +56,10 @@ pub(super) struct Watcher {
     pub shared: Arc<Shared>,
     pub stop: CancellationToken,
     requests: mpsc::Receiver<Scroll>,
+    /// The generation whose agent was seen to end.
+    exited: Option<u32>,
+    /// How often in a row nothing was known of a keeper.
+    misses: u32,
 }
 
 impl Hub {
@@ -71,7 +77,9 @@ impl Hub {
             requests: sender,
             _stop: stop.clone().drop_guard(),
         };
-        (hub, Watcher { id, keepers, registry, shared, stop, requests })
+        let watcher =
+            Watcher { id, keepers, registry, shared, stop, requests, exited: None, misses: 0 };
+        (hub, watcher)
     }
 
     /// Asks for lines above the screen; the answer comes to `scroll.reply`.
@@ -185,10 +193,24 @@ impl Watcher {
 
     /// Shows the terminal of a generation until something ends it.
     async fn show(&mut self, bridge: &Bridge) -> Over {
-        match self.keepers.terminal_of(bridge).await {
+        let found = self.keepers.terminal_of(bridge).await;
+        self.misses = match found {
+            Terminal::Unknown => self.misses.saturating_add(1),
+            Terminal::Kept(_) | Terminal::Ended(_) => 0,
+        };
+        match found {
+            // All of it was shown, and a connection would hold up its end.
+            Terminal::Kept(_) if self.exited == Some(bridge.generation) => {
+                if bridge.is_live() {
+                    Over::Lost
+                } else {
+                    Over::Row
+                }
+            }
             Terminal::Kept(sidecar) => {
                 match connect_as(&sidecar, Role::Observer).await {
                     Ok(connection) => return self.follow(bridge, connection).await,
+                    Err(_) if !bridge.is_live() => self.shared.change(Picture::exited),
                     Err(error) => self.unreachable(&error),
                 }
                 Over::Lost
@@ -210,6 +232,9 @@ impl Watcher {
             }
             Terminal::Unknown if bridge.is_live() => {
                 // A launch writes it within a moment.
+                if self.misses > MISSES {
+                    self.shared.change(|picture| picture.unavailable(NO_RECORD));
+                }
                 Over::Lost
             }
             Terminal::Unknown => {
@@ -267,6 +292,13 @@ impl Watcher {
                     }
                 }
                 event = events.next() => match event {
+                    // Its last screen came before. It serves that as long as somebody is connected,
+                    // and whoever stops the session waits for its end.
+                    Ok(FromKeeper::State(state)) if state.phase == Phase::Exited => {
+                        self.shared.change(|picture| picture.state(&state));
+                        self.exited = Some(bridge.generation);
+                        break Over::Lost;
+                    }
                     Ok(event) => if !self.heard(event, &mut waiting) {
                         // A frame that does not fit: the screen is asked for again.
                         if commands.sub(None, Some(MAX_FPS), None).await.is_err() {

@@ -11,6 +11,11 @@ use svc_shared::terminal::{
 };
 use unicode_width::UnicodeWidthChar as _;
 
+/// Why a session that lives has no terminal.
+pub(super) const NO_RECORD: &str = "the terminal of this session cannot be found, because the \
+    record of its keeper is missing or damaged; the session goes on, and after a stop and a resume \
+    it has a terminal again";
+
 /// The screen of one session, through all its generations.
 #[derive(Debug, Default)]
 pub(super) struct Picture {

@@ -277,7 +277,7 @@ async fn lines_above_the_screen_come_to_the_viewer_that_asked() {
     assert_eq!((frame.from, frame.oldest), (12, 10));
     assert_eq!(text_of(&frame.lines), "line 12\nline 13");
     // Without the capability nothing is typed, and the viewer is told.
-    viewer.receive(ClientFrame::Input { text: "x".to_owned(), id: 3 });
+    viewer.receive(ClientFrame::Input { text: "x".to_owned(), id: 3, enter: false });
     let TerminalFrame::Typed(typed) = next(&mut viewer).await else { panic!("an answer") };
     assert!(typed.typed == 3 && typed.refused.unwrap().contains("claude.terminal_input"));
 }
@@ -312,7 +312,7 @@ async fn what_is_typed_goes_to_the_keeper_and_the_audit_log_names_who_typed() {
             answers.hear(&event);
         }
     });
-    viewer.receive(ClientFrame::Input { text: "ls\r".to_owned(), id: 4 });
+    viewer.receive(ClientFrame::Input { text: "ls\r".to_owned(), id: 4, enter: false });
     let answer = async {
         let input = keeper.read().await;
         keeper.say(json!({"t": "ack", "id": input["id"]})).await;

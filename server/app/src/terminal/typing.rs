@@ -2,8 +2,9 @@
 //!
 //! The audit log names it before the first character; one text follows the other.
 
+use super::picture::NO_RECORD;
 use crate::AppError;
-use crate::bridges::controller::NotTyped;
+use crate::bridges::controller::{Controller, NotTyped};
 use crate::bridges::keepers::{Keepers, Terminal};
 use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
 use crate::registry::Registry;
@@ -19,10 +20,13 @@ const TEXTS: usize = 16;
 /// What one viewer types with. Its task ends with it.
 pub(super) struct Keyboard(mpsc::Sender<Text>);
 
-struct Text {
-    text: String,
-    id: u64,
-    reply: mpsc::Sender<TerminalFrame>,
+/// What is typed at once.
+pub(super) struct Text {
+    pub text: String,
+    pub id: u64,
+    /// Whether Enter follows.
+    pub enter: bool,
+    pub reply: mpsc::Sender<TerminalFrame>,
 }
 
 impl Keyboard {
@@ -42,8 +46,8 @@ impl Keyboard {
     }
 
     /// Hands a text over; false when too many wait.
-    pub fn send(&self, text: String, id: u64, reply: mpsc::Sender<TerminalFrame>) -> bool {
-        self.0.try_send(Text { text, id, reply }).is_ok()
+    pub fn send(&self, text: Text) -> bool {
+        self.0.try_send(text).is_ok()
     }
 }
 
@@ -59,20 +63,49 @@ struct Typist {
 
 impl Typist {
     async fn run(mut self, mut texts: mpsc::Receiver<Text>) {
-        while let Some(Text { text, id, reply }) = texts.recv().await {
-            let refused = self.type_in(&text).await.err();
-            let frame = TypedFrame { typed: id, refused: refused.map(|error| error.message) };
+        while let Some(Text { text, id, enter, reply }) = texts.recv().await {
+            let (refused, stands) = match self.type_in(&text, enter).await {
+                Ok(()) => (None, false),
+                Err(NotWhole { error, stands }) => (Some(error.message), stands),
+            };
+            let frame = TypedFrame { typed: id, refused, stands };
             let _ = reply.try_send(TerminalFrame::Typed(frame)); // it reads no answers: fine
         }
     }
 
-    async fn type_in(&mut self, text: &str) -> Result<(), AppError> {
+    /// Types a text, and then Enter where that is wanted.
+    async fn type_in(&mut self, text: &str, enter: bool) -> Result<(), NotWhole> {
+        let controller = self.controller().await?;
+        if !enter {
+            return Ok(controller.type_in(text).await.map_err(refusal)?);
+        }
+        controller.type_line(text).await.map_err(|(error, stands)| match stands {
+            true => NotWhole {
+                error: AppError::busy(
+                    "the text stands in the terminal, but Enter was not taken; press Send again",
+                )
+                .because(error),
+                stands,
+            },
+            false => refusal(error).into(),
+        })
+    }
+
+    /// The connection to the keeper, once the audit log names who types.
+    async fn controller(&mut self) -> Result<Controller, AppError> {
         let ended = || AppError::busy("this session has ended; resume it to type again");
         let bridge = self.registry.copies.bridge(&self.id).filter(|row| row.is_live());
         let bridge = bridge.ok_or_else(ended)?;
-        let Terminal::Kept(_) = self.keepers.terminal_of(&bridge).await else {
-            return Err(ended());
-        };
+        match self.keepers.terminal_of(&bridge).await {
+            Terminal::Kept(_) => {}
+            Terminal::Ended(_) => {
+                return Err(AppError::busy(
+                    "the terminal of this session has ended; if the session goes on, stop and \
+                     resume it to type again",
+                ));
+            }
+            Terminal::Unknown => return Err(AppError::busy(NO_RECORD)),
+        }
         // H92: one entry for each viewer and generation, never what is typed.
         if self.announced != Some(bridge.generation) {
             let change = Change {
@@ -86,13 +119,29 @@ impl Typist {
             audit::acting_as(self.actor.clone(), self.audit.record(change, work)).await?;
             self.announced = Some(bridge.generation);
         }
-        let controller = self.keepers.controller(&self.id).ok_or_else(super::silent)?;
-        controller.type_in(text).await.map_err(|error| match error {
-            NotTyped::Readonly => AppError::busy(
-                "this session was started while `claude.terminal_input` was off; stop and resume \
-                 it to type",
-            ),
-            NotTyped::Silent | NotTyped::Lost(_) => super::silent().because(error),
-        })
+        self.keepers.controller(&self.id).ok_or_else(super::silent)
+    }
+}
+
+/// Why not all was typed.
+struct NotWhole {
+    error: AppError,
+    /// The text was, and Enter was not.
+    stands: bool,
+}
+
+impl From<AppError> for NotWhole {
+    fn from(error: AppError) -> Self {
+        Self { error, stands: false }
+    }
+}
+
+fn refusal(error: NotTyped) -> AppError {
+    match error {
+        NotTyped::Readonly => AppError::busy(
+            "this session was started while `claude.terminal_input` was off; stop and resume it to \
+             type",
+        ),
+        NotTyped::Silent | NotTyped::Lost(_) => super::silent().because(error),
     }
 }

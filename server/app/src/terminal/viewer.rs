@@ -2,7 +2,7 @@
 
 use super::Since;
 use super::hub::{Hub, Scroll};
-use super::typing::Keyboard;
+use super::typing::{Keyboard, Text};
 use std::sync::Arc;
 use std::time::Duration;
 use svc_shared::error::ErrorCode;
@@ -157,26 +157,27 @@ impl TerminalViewer {
                 let n = n.clamp(1, MOST_LINES);
                 self.hub.scroll(Scroll { from, n, reply: self.reply.clone() });
             }
-            ClientFrame::Input { text, id } => {
-                if let Some(refused) = self.type_in(text, id) {
-                    let frame = TypedFrame { typed: id, refused: Some(refused.to_owned()) };
+            ClientFrame::Input { text, id, enter } => {
+                if let Some(refused) = self.type_in(text, id, enter) {
+                    let refused = Some(refused.to_owned());
+                    let frame = TypedFrame { typed: id, refused, stands: false };
                     let _ = self.reply.try_send(TerminalFrame::Typed(frame)); // it reads no answers
                 }
             }
         }
     }
 
-    fn type_in(&self, text: String, id: u64) -> Option<&'static str> {
+    fn type_in(&self, text: String, id: u64, enter: bool) -> Option<&'static str> {
         let Some(keyboard) = &self.keyboard else {
             return Some(
                 "typing is not allowed here: it needs `claude.terminal_input` and a credential \
                  without scopes",
             );
         };
-        if text.is_empty() || text.len() > LONGEST_INPUT {
-            return Some("one message types 1 to 4096 bytes; send less at once");
+        if (text.is_empty() && !enter) || text.len() > LONGEST_INPUT {
+            return Some("one message types 1 to 4096 bytes, or Enter alone; send less at once");
         }
-        (!keyboard.send(text, id, self.reply.clone()))
+        (!keyboard.send(Text { text, id, enter, reply: self.reply.clone() }))
             .then_some("the terminal does not take more at the moment; wait and type again")
     }
 }
