@@ -200,7 +200,9 @@ impl Keepers {
         match self.host.signal(keeper, Signal::Kill, Target::Process) {
             Signalled::Gone => {}
             Signalled::Sent => {
-                if tokio::time::timeout(AFTER_AGENT, exited).await.is_err() {
+                if tokio::time::timeout(AFTER_AGENT, exited).await.is_ok() {
+                    self.remove_socket(bridge, keeper).await;
+                } else {
                     warn!(
                         bridge.id = %bridge.id, agent.pid = keeper.pid.get(),
                         "the keeper of session {} does not end; see `svc keepers`",
@@ -213,6 +215,19 @@ impl Keepers {
                 "the keeper of session {} cannot be ended; see `svc keepers`",
                 bridge.id.short()
             ),
+        }
+    }
+
+    /// Removes what a killed keeper listened at: only an orderly end does that.
+    async fn remove_socket(&self, bridge: &Bridge, keeper: &ProcessIdentity) {
+        let (Some(path), keeper) = (self.path_of(bridge), keeper.clone()) else { return };
+        let removed = blocking(move || {
+            let sidecar = Sidecar::read(&path).ok()?;
+            let is_its = sidecar.keeper().as_ref() == Some(&keeper);
+            is_its.then(|| svc_process::files::remove_socket(&sidecar.socket))
+        });
+        if let Ok(Some(Err(error))) = removed.await {
+            debug!(bridge.id = %bridge.id, error = %error, "the socket of a keeper stays");
         }
     }
 }

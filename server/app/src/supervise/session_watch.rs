@@ -78,6 +78,8 @@ impl Session {
                 let detail = evidence.refusal_detail().map(str::to_owned);
                 Err(Refusal { reason: refusal.exit_reason(), detail })
             }
+            // A conversation that is continued may show the words of a question.
+            Readiness::Ready => Ok(true),
             _ if state.phase == Phase::Failed => Err(Refusal {
                 reason: match state.reason {
                     Some(Question::TrustRequired) => ExitReason::TrustRequired,
@@ -85,7 +87,6 @@ impl Session {
                 },
                 detail: None,
             }),
-            Readiness::Ready => Ok(true),
             Readiness::Waiting | Readiness::ReadyAfterReattach => Ok(has_url),
         }
     }
