@@ -10,6 +10,10 @@ const SHARE: u32 = 22;
 /// Processor time that may be used at once after a pause: about 8 MB of output.
 const BURST: Duration = Duration::from_millis(250);
 
+/// Most processor time that is made up for.
+/// A terminal stands still for five seconds at most.
+const MOST_OWED: Duration = Duration::from_millis(1100);
+
 /// Processor time that drawing may still use.
 #[derive(Debug)]
 pub(super) struct Allowance {
@@ -37,7 +41,7 @@ impl Allowance {
         self.used = used;
         let has = self.left.saturating_add(earned);
         self.left = has.saturating_sub(owed).min(BURST);
-        self.owed = owed.saturating_sub(has);
+        self.owed = owed.saturating_sub(has).min(MOST_OWED);
     }
 
     /// When reading may go on; nothing if it may now.
@@ -79,6 +83,14 @@ mod tests {
         }
         let share = used.as_secs_f64() / (now - begin).as_secs_f64() * 100.0;
         assert!((21.0..24.0).contains(&share), "{share} %");
+    }
+
+    #[test]
+    fn what_took_minutes_to_draw_does_not_stop_the_terminal_for_longer() {
+        let now = Instant::now();
+        let mut allowance = Allowance::new(now, Duration::ZERO);
+        allowance.settle(now, Duration::from_secs(300));
+        assert_eq!(allowance.pauses_until(), Some(now + Duration::from_secs(5)));
     }
 
     #[test]

@@ -35,6 +35,8 @@ const FINAL: Duration = Duration::from_secs(30);
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
 /// Bytes of output drawn before others have their turn.
 const TURN: usize = 256 << 10;
+/// How long drawing goes on before others have their turn.
+const LONGEST_TURN: Duration = Duration::from_millis(50);
 /// Most input that waits for the agent to read it.
 const MOST_INPUT: usize = 64 << 10;
 /// Lines above the last screen that are kept on disk.
@@ -234,8 +236,9 @@ impl Keeper {
 
     /// Draws what the agent wrote, at most a turn.
     fn drain(&mut self, now: Instant) {
-        let mut drained: usize = 0;
-        while self.terminal_open && drained < TURN {
+        let (mut drained, begun): (usize, _) = (0, Instant::now());
+        // A few bytes can ask for much drawing: clients and a stop are served in between.
+        while self.terminal_open && drained < TURN && begun.elapsed() < LONGEST_TURN {
             match rustix::io::read(&self.parts.master, self.buffer.as_mut_slice()) {
                 Ok(0) => self.terminal_open = false,
                 Ok(count) => {
