@@ -68,6 +68,7 @@ pub use projects::changes::{Checkout, FilePart};
 pub use projects::changes_watch::ChangesWatch;
 pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};
 pub use supervise::Supervisor;
+pub use svc_config::is_named_in;
 pub use svc_domain::usage::Usage;
 pub use svc_store::HistoryFilter;
 pub use terminal::{Since as TerminalSince, TerminalForm, TerminalItem, TerminalViewer, Terminals};

@@ -40,7 +40,7 @@ pub use find::{Candidate, FindError, Found, Step, candidates, find};
 pub use front_matter::front_matter;
 pub use held::Config;
 pub use json_schema::json_schema;
-pub use live::Applied;
+pub use live::{Applied, is_named_in};
 pub use load::{is_password_hash, judge_exposure, load, load_candidate, load_text};
 pub use loaded::{Loaded, Origin};
 pub use report::{ConfigErrors, Location, Problem, Warning, WarningKind};

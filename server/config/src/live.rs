@@ -18,6 +18,18 @@ pub struct Applied {
     pub at_restart: Vec<String>,
 }
 
+/// Whether a key, or the list or table that it is in, is among these.
+///
+/// A change of `claude.env.NAME` is one of `claude.env`.
+#[must_use]
+pub fn is_named_in(keys: &[String], key: &str) -> bool {
+    let holds = |named: &String| {
+        key.strip_prefix(named.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    keys.iter().any(holds)
+}
+
 impl Loaded {
     /// The same values in the configuration that a service holds.
     #[must_use]
@@ -93,6 +105,13 @@ mod tests {
         let dir = dir.display();
         let text = format!("projects_root: {dir}\nstate_dir: {dir}/state\n{more}");
         load_text(&text, Path::new("/")).unwrap()
+    }
+
+    #[test]
+    fn a_key_below_a_named_one_is_named_too() {
+        let keys = ["claude.env".to_owned(), "port".to_owned()];
+        assert!(is_named_in(&keys, "claude.env.TOKEN") && is_named_in(&keys, "port"));
+        assert!(!is_named_in(&keys, "claude.environment") && !is_named_in(&keys, "claude"));
     }
 
     #[test]

@@ -34,7 +34,7 @@ Examples:
     /// Write values to the file; comments and order stay.
     #[command(after_help = "\
 The whole configuration is checked first; nothing is written when it would not be valid.
-A running service uses the values after its next start.
+A running service reads the file at once; the answer names what waits for its next start.
 
 Examples:
   svc config set claude.launch_mode pty

@@ -7,10 +7,10 @@ use crate::cli::failure::{End, Failure};
 use crate::compose::now;
 use clap::Args;
 use serde_json::{Value, json};
-use std::io::{BufRead as _, Read as _};
+use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use svc_app::{ConfigFile, ConfigSurface, ConfigWritten, FileChange, Reloaded, ask_reload};
 use svc_config::schema::Leaf;
-use svc_config::{Found, OldName, Row, View, Wanted, old_names, show};
+use svc_config::{Found, OldName, Row, View, Wanted, is_named_in, old_names, show};
 
 /// Longest value that is read from standard input.
 const LONGEST: u64 = 64 * 1024;
@@ -83,10 +83,11 @@ pub(crate) fn set(call: &Call, options: &Set) -> Result<Exit, End> {
     let (pairs, []) = options.pairs.as_chunks::<2>() else {
         return Err(usage("give a value for every key: svc config set KEY VALUE …".to_owned()));
     };
+    let piped = pairs.iter().filter(|[_, value]| value == "-").count();
     let mut wanted = Vec::with_capacity(pairs.len());
     for [key, value] in pairs {
         let is_piped = value == "-";
-        let text = if is_piped { from_input(key)? } else { value.clone() };
+        let text = if is_piped { from_input(key, piped == 1)? } else { value.clone() };
         let one = Wanted::from_text(key, &text).map_err(usage)?;
         if one.leaf().secret && !is_piped {
             return Err(usage(format!(
@@ -125,7 +126,7 @@ fn told(call: &Call, found: &Found, written: &ConfigWritten) -> Option<Reloaded>
 /// The changed keys that wait for the next start of the service that answered.
 fn waiting<'w>(written: &'w ConfigWritten, told: Option<&Reloaded>) -> Vec<&'w str> {
     let waits = |key: &&String| match told {
-        Some(Reloaded::Read { at_restart, .. }) => at_restart.contains(key),
+        Some(Reloaded::Read { at_restart, .. }) => is_named_in(at_restart, key),
         Some(Reloaded::Refused(_)) => true,
         None => false,
     };
@@ -176,15 +177,29 @@ fn write(
     block_on(async { Ok(file.write_as_command(change, surface, now()).await?) })
 }
 
-fn from_input(key: &str) -> Result<String, End> {
+/// All of standard input.
+///
+/// One line of it where several values are read from there, or where somebody types it.
+fn from_input(key: &str, is_only: bool) -> Result<String, End> {
     let refused = |line: String| Failure::new(Exit::Refused, "usage", line);
-    let mut line = String::new();
-    std::io::stdin()
-        .lock()
-        .take(LONGEST)
-        .read_line(&mut line)
+    let mut bytes = Vec::new();
+    let input = std::io::stdin();
+    let is_typed = input.is_terminal();
+    let mut input = input.lock().take(LONGEST + 1);
+    match is_only && !is_typed {
+        true => input.read_to_end(&mut bytes),
+        false => input.read_until(b'\n', &mut bytes),
+    }
+    .map_err(End::of_machine)?;
+    if input.limit() == 0 {
+        return Err(refused(format!(
+            "the value of {key} on standard input is longer than {LONGEST} bytes; send less"
+        ))
+        .into());
+    }
+    let text = String::from_utf8(bytes)
         .map_err(|_| refused(format!("the value of {key} on standard input is not UTF-8")))?;
-    let value = line.trim_end_matches(['\r', '\n']);
+    let value = text.trim_end_matches(['\r', '\n']);
     if value.is_empty() {
         return Err(refused(format!("standard input has no value for {key}")).into());
     }

@@ -219,6 +219,43 @@ async fn the_second_list_needs_the_password_again_and_secrets_never_leave() {
     server.stop().await;
 }
 
+/// Sets a key to what stands on standard input.
+async fn piped(world: &World, key: &str, value: &str) -> std::process::Output {
+    let mut command = world.command(&service(), &["config", "set", key, "-"]);
+    let mut child = command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(value.as_bytes()).await.unwrap();
+    within("the end", child.wait_with_output()).await.unwrap()
+}
+
+#[tokio::test]
+async fn all_of_standard_input_is_the_value() {
+    let world = World::new();
+    by_hand(&world, "");
+    let urls = "https://one.example/a\nhttps://two.example/b\n";
+    let done = piped(&world, "webhooks.urls", urls).await;
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let file = text(&world);
+    assert!(file.contains("one.example/a") && file.contains("two.example/b"), "{file}");
+    let refused = piped(
+        &world,
+        "auth.api_token_hash",
+        &format!("{}\nand another\n", "0123456789abcdef".repeat(4)),
+    )
+    .await;
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+    let long = format!("https://one.example/{}", "a".repeat(70_000));
+    let refused = piped(&world, "webhooks.urls", &long).await;
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("longer than") && said.contains("webhooks.urls"), "{said}");
+    assert_eq!(text(&world), file, "nothing was written");
+}
+
 #[tokio::test]
 async fn commands_read_and_write_single_keys() {
     let world = World::new();
@@ -227,16 +264,8 @@ async fn commands_read_and_write_single_keys() {
     let refused = world.cli(&set).await;
     assert_eq!(refused.code, Some(2), "a secret is no argument");
     assert!(refused.stderr.contains("pipe it in"), "{}", refused.stderr);
-    let mut command = world.command(&service(), &["config", "set", "auth.api_token_hash", "-"]);
-    let mut child = command
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
     let hash = "0123456789abcdef".repeat(4);
-    child.stdin.take().unwrap().write_all(format!("{hash}\n").as_bytes()).await.unwrap();
-    let done = within("the end", child.wait_with_output()).await.unwrap();
+    let done = piped(&world, "auth.api_token_hash", &format!("{hash}\n")).await;
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert!(!String::from_utf8_lossy(&done.stdout).contains(&hash));
     assert!(text(&world).contains(&hash));

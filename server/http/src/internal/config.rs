@@ -7,7 +7,7 @@ use crate::internal::access::step_up;
 use crate::reply;
 use poem::Response;
 use poem::http::StatusCode;
-use svc_app::{ConfigEditor, ConfigList};
+use svc_app::{ConfigEditor, ConfigList, is_named_in};
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::settings::{SaveConfig, SavedConfig};
 
@@ -63,7 +63,7 @@ async fn save(mut call: Call, list: ConfigList) -> Result<Response, Refusal> {
     }
     let editor = call.context.app.config_editor();
     let (written, applied) = editor.save(list, &request.edits, &request.hash).await?;
-    let waits = written.changed.iter().any(|key| applied.at_restart.contains(key));
+    let waits = written.changed.iter().any(|key| is_named_in(&applied.at_restart, key));
     let saved = SavedConfig {
         hash: written.hash,
         restart_required: waits,
