@@ -12,6 +12,7 @@ pub mod find;
 pub mod inbox;
 pub mod job;
 pub mod launch;
+pub mod line_ends;
 pub mod link;
 pub mod log;
 pub mod markdown;

@@ -1,6 +1,7 @@
 //! The editor of what a project tells its agents: `CLAUDE.md`.
 
 use crate::api;
+use crate::model::line_ends;
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::wire;
@@ -39,6 +40,14 @@ impl Editor {
             problem: RwSignal::new(None),
             is_pending: RwSignal::new(false),
         }
+    }
+
+    fn type_in(self, typed: String) {
+        let text = self.known.with_untracked(|known| {
+            let read = known.as_ref().map(|known| known.content.as_str()).unwrap_or_default();
+            line_ends::as_in(read, typed)
+        });
+        self.text.set(text);
     }
 
     fn read(self) {
@@ -179,7 +188,7 @@ fn Text(editor: Editor, is_trusted: Memo<bool>) -> impl IntoView {
             aria-describedby="instructions-size"
             aria-invalid=live(is_bad)
             prop:value=editor.text
-            on:input=move |event| editor.text.set(event_target_value(&event))
+            on:input=move |event| editor.type_in(event_target_value(&event))
         ></textarea>
         <div class="instructions-foot">
             <span class="muted" id="instructions-size"><span class="num">{live(size)}</span> {dynamic(move || why_not.get().map(|why| format!(" · {why}")))}</span>

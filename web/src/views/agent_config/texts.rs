@@ -4,6 +4,7 @@ use super::editor::Editor;
 use crate::api;
 use crate::model::agent_config::faults::is_subagent;
 use crate::model::agent_config::{Subject, Surface};
+use crate::model::line_ends;
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::nav::nav;
@@ -26,6 +27,13 @@ pub fn text(editor: Editor) -> AnyView {
         _ => size::INSTRUCTIONS,
     };
     let now = move || editor.draft.with(|draft| draft.as_str().unwrap_or_default().to_owned());
+    let type_in = move |typed: String| {
+        let text = editor.known.with_untracked(|known| {
+            let read = known.as_ref().and_then(|known| known.value.as_str()).unwrap_or_default();
+            line_ends::as_in(read, typed)
+        });
+        editor.set("", Some(Value::from(text)));
+    };
     let wrong = move || editor.fault("");
     let is_bad = move || wrong().is_some().then_some("true");
     let bytes = move || editor.draft.with(|draft| size::size(draft.as_str().map_or(0, str::len)));
@@ -36,7 +44,7 @@ pub fn text(editor: Editor) -> AnyView {
                 class="input mono" id="config-text" spellcheck="false" data-testid="config-text"
                 aria-describedby="config-size" aria-invalid=live(is_bad)
                 prop:value=live(now)
-                on:input=move |event| editor.set("", Some(Value::from(event_target_value(&event))))
+                on:input=move |event| type_in(event_target_value(&event))
             ></textarea>
             <p class="muted num" id="config-size">{live(bytes)}</p>
             <p class="help help-error" role="alert">{dynamic(wrong)}</p>
