@@ -42,6 +42,9 @@ impl Backups {
 
     /// Keeps the text that a file had. The oldest copies of it go. Blocks.
     ///
+    /// Not once more where the newest copy is the same: a change that is refused again and again
+    /// would push the others out.
+    ///
     /// # Errors
     /// It cannot be written: then the file must not be changed.
     pub fn keep(&self, of: &Path, text: &str, now: Timestamp) -> Result<(), AppError> {
@@ -49,7 +52,11 @@ impl Backups {
             files::private_directory(&self.directory).map_err(io::Error::other)?;
             let prefix = prefix(of);
             // Two changes within a millisecond, or a clock that was set back: each is kept.
-            let newest = self.of(of)?.first().map_or(i64::MIN, |kept| kept.at.as_millis());
+            let copies = self.of(of)?;
+            let newest = copies.first().map_or(i64::MIN, |kept| kept.at.as_millis());
+            if copies.first().is_some_and(|kept| is_text_of(kept, text)) {
+                return Ok(());
+            }
             let at = now.as_millis().max(newest.saturating_add(1)).max(0);
             let copy = self.directory.join(format!("{prefix}{at:0DIGITS$}"));
             files::replace(&copy, text.as_bytes()).map_err(io::Error::other)?;
@@ -132,6 +139,13 @@ impl Backups {
     }
 }
 
+/// Whether a copy holds this text.
+/// One that cannot be read does not.
+fn is_text_of(kept: &Kept, text: &str) -> bool {
+    u64::try_from(text.len()).is_ok_and(|length| length == kept.bytes)
+        && files::read_plain(&kept.path, LARGEST).is_ok_and(|bytes| bytes == text.as_bytes())
+}
+
 /// The file's name for a person, and the hash of its path to tell it from others.
 fn prefix(of: &Path) -> String {
     let name = of.file_name().unwrap_or_default().to_string_lossy();
@@ -164,6 +178,11 @@ mod tests {
         let kept = backups.of(of_b).unwrap();
         assert_eq!((kept.len(), kept[0].bytes, kept[0].at.as_millis()), (2, 5, 2));
         assert_eq!(backups.text(of_b, &kept[0].id).unwrap().unwrap(), "later");
+        // A change that is refused again and again pushes nothing out.
+        for _ in 0..KEPT {
+            backups.keep(of_b, "later", Timestamp::from_millis(9)).unwrap();
+        }
+        assert_eq!(backups.of(of_b).unwrap(), kept);
         for odd in ["", "../x", "1", "00000000000000000009"] {
             assert_eq!(backups.text(of_b, odd).unwrap(), None, "{odd}");
         }

@@ -158,6 +158,9 @@ impl AgentConfigEditor {
                 action: if is_new { "create" } else { "update" },
                 keys: prepared.iter().map(|one| one.relative.clone().into()).collect(),
             };
+            // What the instructions name is there before them, also for a service that dies in
+            // between.
+            prepared.sort_by_key(|one| one.relative == MAIN);
             let (backups, now, mode) =
                 (self.backups.clone(), self.audit.clock.now(), target.new_mode());
             let work = async move {
