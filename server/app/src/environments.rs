@@ -123,7 +123,14 @@ impl Environments {
                 continue;
             };
             // A bridge may have been started since the list was read.
-            let alive = self.alive(vec![one.directory.clone()]).await?;
+            let alive = match self.alive(vec![one.directory.clone()]).await {
+                Ok(alive) => alive,
+                // What was removed before it stays told.
+                Err(error) => {
+                    done.errors.insert(id, error.message);
+                    continue;
+                }
+            };
             if !is_left_over(&one.listed.id, &one.directory, &alive) {
                 done.skipped.push(id);
                 continue;
@@ -291,5 +298,5 @@ impl Environments {
 }
 
 fn unsure(why: &str) -> AppError {
-    AppError::busy(format!("no environment is removed: {why}"))
+    AppError::busy(format!("nothing is removed now: {why}"))
 }
