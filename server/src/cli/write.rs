@@ -269,7 +269,13 @@ pub(crate) fn restart_policy(call: &Call, wanted: &RestartPolicy) -> Result<Exit
         call.output.json(&instance)?;
     } else {
         let (id, project) = (instance.instance_id.short(), &instance.project);
-        call.output.line(&format!("{id} ({project}) restart={}", instance.restart.policy))?;
+        let after_reboot = wanted.after_reboot.as_ref();
+        let after_reboot = after_reboot.map(|word| format!(" after_reboot={word}"));
+        call.output.line(&format!(
+            "{id} ({project}) restart={}{}",
+            instance.restart.policy,
+            after_reboot.unwrap_or_default()
+        ))?;
     }
     Ok(Exit::Done)
 }
