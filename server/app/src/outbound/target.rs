@@ -73,6 +73,8 @@ impl Target {
     pub fn report(&self) -> WebhookTarget {
         let posts: Vec<WebhookPost> = self.posts().iter().cloned().collect();
         let waiting = posts.iter().filter(|post| post.state == PostState::Waiting).count();
+        // More may wait than are shown.
+        let waiting = waiting.max(self.queue.len());
         WebhookTarget {
             entry: self.entry,
             target: self.shown.clone(),
