@@ -1,6 +1,6 @@
 //! Keeps archives out of what a restore deletes.
 //!
-//! An archive never holds other archives, so none of those in a replaced directory comes back.
+//! An archive may not hold other archives, so those in a replaced directory may not come back.
 
 use super::collect::ARCHIVE;
 use super::error::{BackupError, at};
