@@ -35,6 +35,14 @@ fn limited(limit: &str, on_limit: &str) -> (World, PathBuf) {
     (world, file)
 }
 
+/// Options of a project whose sessions are talked to once, and answer this.
+fn answers(text: &str) -> Value {
+    json!({ "turns": [
+        { "role": "user", "text": "build it" },
+        { "role": "assistant", "text": text },
+    ] })
+}
+
 /// How a limit reads whose reset is this many seconds from now.
 fn resets_in(seconds: i64) -> (String, i64) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
@@ -138,13 +146,7 @@ async fn an_interactive_session_is_told_in_its_terminal() {
         "instance_defaults": { "on_limit": "continue" },
         "claude": { "pty_screen_enabled": true, "terminal_input": true },
     }));
-    world.project_with(
-        "app",
-        json!({ "turns": [
-            { "role": "user", "text": "build it" },
-            { "role": "assistant", "text": text },
-        ] }),
-    );
+    world.project_with("app", answers(&text));
     let server = world.serve().await;
     let row = ready(&server, session("app")).await;
     let look = async {
@@ -165,13 +167,7 @@ async fn an_interactive_session_is_told_in_its_terminal() {
 async fn a_terminal_that_takes_no_text_says_so_and_names_no_time() {
     let (text, _) = resets_in(3600);
     let world = World::with(json!({ "instance_defaults": { "on_limit": "continue" } }));
-    world.project_with(
-        "app",
-        json!({ "turns": [
-            { "role": "user", "text": "build it" },
-            { "role": "assistant", "text": text },
-        ] }),
-    );
+    world.project_with("app", answers(&text));
     let server = world.serve().await;
     let mut events = server.events().await;
     let row = ready(&server, session("app")).await;
