@@ -39,6 +39,7 @@ const line = () => page.$eval(part('terminal-line'), (field) => field.value);
 test('a line that cannot be sent stays, and is sent when the service is back', async () => {
   await press('#tab-terminal');
   await seen(part('terminal-line'));
+  await says(part('terminal-state'), 'Live');
   await page.type(part('terminal-line'), 'one');
   await page.keyboard.press('Enter');
   await until(async () => (await line()) === '');
@@ -73,5 +74,6 @@ test('a line that the service refuses comes back', async () => {
   );
   await page.keyboard.press('Enter');
   await says(part('toast'), 'Nothing was typed');
+  await says(part('toast'), 'send less at once');
   await until(async () => (await line()) === long);
 });

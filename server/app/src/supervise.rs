@@ -11,7 +11,7 @@ pub(crate) mod change_watch;
 mod foreign_ends;
 pub(crate) mod healer;
 mod job_watch;
-mod keeper_watch;
+pub(crate) mod keeper_watch;
 mod launch_waits;
 mod limit_waits;
 mod link_watch;

@@ -1,19 +1,24 @@
 //! The controlling connection to a keeper, shared by stops and typing.
 //!
-//! A keeper has one controller at a time. A second connection would take the role away, and the
-//! next stop through the first one would be refused.
+//! A keeper has one controller at a time. Another program takes the role over by connecting, such
+//! as a command that starts a session beside the service. The keeper tells that only by refusing
+//! the next command; then this connection is given up, and the next one takes the role back.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::sync::Arc;
 use std::time::Duration;
 use svc_keeper::client::{Closed, Commands};
-use svc_keeper::message::{ErrorCode, FromKeeper};
-use tokio::sync::{Mutex, mpsc};
+use svc_keeper::message::{ErrorCode, FromKeeper, Phase};
+use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 /// A keeper writes a text within milliseconds.
 const ANSWER: Duration = Duration::from_secs(5);
+/// A keeper takes a stop at once.
+/// After this time the agent is signalled directly, which does no harm where both arrive.
+const STOP_TAKEN: Duration = Duration::from_secs(1);
 /// Between a text and the key that sends it.
 ///
 /// A terminal takes both in one piece for something pasted.
@@ -28,6 +33,9 @@ pub(crate) enum NotTyped {
     /// The keeper was started without permission to type.
     #[error("the keeper accepts no input")]
     Readonly,
+    /// Another program controls the keeper. Nothing was typed.
+    #[error("another program controls the keeper")]
+    Displaced,
     /// It did not answer in time.
     #[error("the keeper did not answer")]
     Silent,
@@ -40,7 +48,10 @@ pub(crate) enum NotTyped {
 #[derive(Debug, Clone)]
 pub(crate) struct Controller {
     commands: Commands,
+    input_allowed: bool,
     typing: Arc<Mutex<Typing>>,
+    pongs: Arc<Notify>,
+    displaced: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -55,23 +66,46 @@ enum Answer {
     Refused(ErrorCode),
 }
 
-/// Takes the answers that concern typing out of what a keeper says.
-pub(crate) struct Answers(mpsc::Sender<Answer>);
+/// Takes the answers to commands out of what a keeper says.
+pub(crate) struct Answers {
+    typing: mpsc::Sender<Answer>,
+    pongs: Arc<Notify>,
+    displaced: CancellationToken,
+}
 
 impl Controller {
     /// A controller, and where its reader hands the answers in.
-    pub fn new(commands: Commands) -> (Self, Answers) {
+    ///
+    /// `input_allowed` is what the keeper said when it was connected to.
+    pub fn new(commands: Commands, input_allowed: bool) -> (Self, Answers) {
         let (sender, answers) = mpsc::channel(ANSWERS);
         let typing = Arc::new(Mutex::new(Typing { next: 1, answers }));
-        (Self { commands, typing }, Answers(sender))
+        let (pongs, displaced) = (Arc::<Notify>::default(), CancellationToken::new());
+        let answers =
+            Answers { typing: sender, pongs: Arc::clone(&pongs), displaced: displaced.clone() };
+        (Self { commands, input_allowed, typing, pongs, displaced }, answers)
     }
 
-    /// Sends a stop; see [`Commands::stop`].
-    ///
-    /// # Errors
-    /// The connection is closed.
-    pub async fn stop(&self, grace: Duration) -> Result<(), Closed> {
-        self.commands.stop(grace).await
+    /// Sends a stop, and tells whether the keeper took it; see [`Commands::stop`].
+    pub async fn stop(&self, grace: Duration) -> bool {
+        // A keeper answers in order: a refusal of the stop comes before this answer.
+        let pong = self.pongs.notified();
+        tokio::pin!(pong);
+        pong.as_mut().enable();
+        if self.commands.stop(grace).await.is_err() || self.commands.ping().await.is_err() {
+            return false;
+        }
+        tokio::select! {
+            biased;
+            () = self.displaced.cancelled() => false,
+            () = pong => !self.displaced.is_cancelled(),
+            () = tokio::time::sleep(STOP_TAKEN) => false,
+        }
+    }
+
+    /// Whether another program took the control over.
+    pub fn is_displaced(&self) -> bool {
+        self.displaced.is_cancelled()
     }
 
     /// Types a text and waits until the terminal has it. One text follows the other.
@@ -96,6 +130,12 @@ impl Controller {
     }
 
     async fn write(&self, typing: &mut Typing, text: &str) -> Result<(), NotTyped> {
+        if !self.input_allowed {
+            return Err(NotTyped::Readonly);
+        }
+        if self.is_displaced() {
+            return Err(NotTyped::Displaced);
+        }
         let id = typing.next;
         typing.next = id.wrapping_add(1);
         // An answer that came too late for its text is not the answer to this one.
@@ -106,7 +146,7 @@ impl Controller {
                 match typing.answers.recv().await {
                     Some(Answer::Typed(answered)) if answered == id => return Ok(()),
                     Some(Answer::Typed(_)) => {}
-                    Some(Answer::Refused(ErrorCode::Readonly)) => return Err(NotTyped::Readonly),
+                    Some(Answer::Refused(ErrorCode::Readonly)) => return Err(NotTyped::Displaced),
                     Some(Answer::Refused(_)) | None => return Err(NotTyped::Silent),
                 }
             }
@@ -119,10 +159,24 @@ impl Answers {
     /// Hands in what the keeper said; what is no answer is left alone.
     pub fn hear(&self, said: &FromKeeper) {
         let answer = match said {
+            FromKeeper::Pong => return self.pongs.notify_waiters(),
+            // The link is told to the controller alone.
+            FromKeeper::State(state) if state.phase == Phase::Ready && state.url.is_none() => {
+                return self.displaced.cancel();
+            }
             FromKeeper::Ack { id } => Answer::Typed(*id),
             FromKeeper::Error { code, .. } => Answer::Refused(*code),
             _ => return,
         };
-        let _ = self.0.try_send(answer); // nobody types: nobody waits for it
+        // Nothing is sent that a controller may not do.
+        if matches!(answer, Answer::Refused(ErrorCode::Readonly)) {
+            self.displaced.cancel();
+        }
+        let _ = self.typing.try_send(answer); // nobody types: nobody waits for it
+    }
+
+    /// Waits until another program has taken the control over.
+    pub async fn displaced(&self) {
+        self.displaced.cancelled().await;
     }
 }

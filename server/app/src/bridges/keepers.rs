@@ -1,6 +1,6 @@
 //! The keepers of Interactive Sessions: records, connections and ends.
 
-use crate::bridges::controller::Controller;
+use crate::bridges::controller::{Controller, NotTyped};
 use crate::log_files;
 use crate::tasks::blocking;
 use std::collections::HashMap;
@@ -16,10 +16,14 @@ use svc_keeper::sidecar::{FinalScreen, SUFFIX, Sidecar, screen_file};
 use svc_ports::ProcessHost;
 use svc_ports::process::{ExitReport, ProcessFacts, Signal, Signalled, Target};
 use svc_shared::ids::InstanceId;
+use tokio::sync::Notify;
 use tracing::{debug, warn};
 
 /// How long a keeper may take to end after its agent (`agent-cli` §10).
 const AFTER_AGENT: Duration = Duration::from_secs(2);
+
+/// The control over a keeper is taken back within milliseconds.
+const REGAINED: Duration = Duration::from_secs(5);
 
 /// Lines of the final screen that an end is explained with.
 const LAST_LINES: usize = 40;
@@ -36,11 +40,14 @@ pub(crate) struct Keepers {
 
 /// The controlling connections of this process, by instance.
 #[derive(Debug, Default)]
-pub(crate) struct Open(Mutex<HashMap<InstanceId, (u32, Controller)>>);
+pub(crate) struct Open {
+    controllers: Mutex<HashMap<InstanceId, (u32, Controller)>>,
+    opened: Notify,
+}
 
 impl Open {
     fn lock(&self) -> MutexGuard<'_, HashMap<InstanceId, (u32, Controller)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.controllers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -139,6 +146,48 @@ impl Keepers {
     /// Remembers a controlling connection.
     pub fn opened(&self, bridge: &Bridge, controller: Controller) {
         self.open.lock().insert(bridge.id.clone(), (bridge.generation, controller));
+        self.open.opened.notify_waiters();
+    }
+
+    /// Types a text into a session; see [`Controller::type_in`].
+    ///
+    /// # Errors
+    /// See [`NotTyped`].
+    pub async fn type_in(&self, id: &InstanceId, text: &str) -> Result<(), NotTyped> {
+        match self.controller(id).ok_or(NotTyped::Silent)?.type_in(text).await {
+            Err(NotTyped::Displaced) => self.regained(id).await?.type_in(text).await,
+            done => done,
+        }
+    }
+
+    /// Types a text into a session, and Enter; see [`Controller::type_line`].
+    ///
+    /// # Errors
+    /// See [`NotTyped`], with whether the text stands in the terminal.
+    pub async fn type_line(&self, id: &InstanceId, text: &str) -> Result<(), (NotTyped, bool)> {
+        let controller = self.controller(id).ok_or((NotTyped::Silent, false))?;
+        let (rest, stands) = match controller.type_line(text).await {
+            Err((NotTyped::Displaced, stands)) => (if stands { "" } else { text }, stands),
+            done => return done,
+        };
+        let controller = self.regained(id).await.map_err(|error| (error, stands))?;
+        controller.type_line(rest).await.map_err(|(error, now)| (error, stands || now))
+    }
+
+    /// The next controlling connection, after another program took it over.
+    pub async fn regained(&self, id: &InstanceId) -> Result<Controller, NotTyped> {
+        let found = async {
+            loop {
+                let opened = self.open.opened.notified();
+                tokio::pin!(opened);
+                opened.as_mut().enable();
+                match self.controller(id) {
+                    Some(controller) if !controller.is_displaced() => return controller,
+                    Some(_) | None => opened.await,
+                }
+            }
+        };
+        tokio::time::timeout(REGAINED, found).await.map_err(|_| NotTyped::Displaced)
     }
 
     /// Forgets the connection of a generation.

@@ -138,8 +138,8 @@ impl Terminator {
     /// A session is asked through its keeper, while this process is connected to it.
     async fn interrupt(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Signalled {
         if bridge.is_interactive()
-            && let Some(commands) = self.keepers.controller(&bridge.id)
-            && commands.stop(self.config.claude.stop_grace).await.is_ok()
+            && let Some(controller) = self.keepers.controller(&bridge.id)
+            && controller.stop(self.config.claude.stop_grace).await
         {
             return Signalled::Sent;
         }

@@ -18,7 +18,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
 /// How far the connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     /// Not yet, or interrupted.
     #[default]
     Away,
@@ -32,7 +32,7 @@ pub(super) enum Reach {
 
 /// What is known of a keeper.
 #[derive(Debug, Clone, Default)]
-pub(super) struct View {
+pub(crate) struct View {
     /// How far the connection is.
     pub reach: Reach,
     /// What it said last.
@@ -40,6 +40,16 @@ pub(super) struct View {
 }
 
 impl View {
+    /// Takes what the keeper says.
+    ///
+    /// A link that is not told again still holds: a keeper takes none back, and tells it to the
+    /// controller alone.
+    fn learn(&mut self, state: SessionState) {
+        let before = std::mem::replace(&mut self.state, state);
+        self.state.url = self.state.url.take().or(before.url);
+        self.state.session_id = self.state.session_id.take().or(before.session_id);
+    }
+
     /// Whether nothing more is to be learned about the end of the agent.
     fn is_final(&self) -> bool {
         self.state.phase == Phase::Exited || self.reach == Reach::Gone
@@ -47,7 +57,7 @@ impl View {
 }
 
 /// Follows the keeper of a session. Ends when it is dropped.
-pub(super) struct KeeperWatch {
+pub(crate) struct KeeperWatch {
     view: watch::Receiver<View>,
     task: AbortHandle,
 }
@@ -101,20 +111,27 @@ async fn follow(keepers: Arc<Keepers>, bridge: Bridge, tx: watch::Sender<View>) 
         return;
     };
     let mut pause = RETRY;
-    loop {
+    'connect: loop {
         match keepers.connect(&bridge, Role::Controller).await {
             Ok(connection) => {
                 pause = RETRY;
-                let (controller, answers) = Controller::new(connection.commands);
+                let allowed = connection.welcome.session.input_allowed;
+                let (controller, answers) = Controller::new(connection.commands, allowed);
                 keepers.opened(&bridge, controller);
                 let _registered = Registered { keepers: &keepers, bridge: &bridge };
                 let state = connection.welcome.session.state;
                 let _ = tx.send(View { reach: Reach::Connected, state }); // nobody looks: fine
                 let mut events = connection.events;
-                while let Ok(event) = events.next().await {
+                loop {
+                    let event = tokio::select! {
+                        biased;
+                        () = answers.displaced() => continue 'connect,
+                        event = events.next() => event,
+                    };
+                    let Ok(event) = event else { break };
                     answers.hear(&event);
                     if let FromKeeper::State(state) = event {
-                        tx.send_modify(|view| view.state = state);
+                        tx.send_modify(|view| view.learn(state));
                     }
                 }
             }

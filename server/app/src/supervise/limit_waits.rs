@@ -321,7 +321,6 @@ impl LimitWaits {
 
     async fn type_in(&self, bridge: &Bridge) -> Result<(), AppError> {
         let silent = || AppError::busy("the terminal of this session does not answer");
-        let controller = self.keepers.controller(&bridge.id).ok_or_else(silent)?;
         let change = Change {
             surface: Surface::Terminal,
             scope: Scope::Project,
@@ -335,9 +334,11 @@ impl LimitWaits {
                     "this session takes no text: `claude.terminal_input` was off when it was \
                      started",
                 ),
-                NotTyped::Silent | NotTyped::Lost(_) => silent().because(error),
+                NotTyped::Silent | NotTyped::Displaced | NotTyped::Lost(_) => {
+                    silent().because(error)
+                }
             };
-            controller.type_line(GO_ON).await.map_err(|(error, _)| typed(error))
+            self.keepers.type_line(&bridge.id, GO_ON).await.map_err(|(error, _)| typed(error))
         };
         audit::acting_as(Actor::Service, self.audit.record(change, type_in)).await
     }

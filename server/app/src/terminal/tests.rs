@@ -5,6 +5,7 @@ use super::{Since, Terminals};
 use crate::App;
 use crate::bench::{Still, app, bridge};
 use crate::bridges::controller::Controller;
+use crate::supervise::keeper_watch::{KeeperWatch, Reach};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -104,6 +105,16 @@ impl World {
         assert_eq!(keeper.read().await["t"], "sub");
         keeper
     }
+
+    /// The next connection of the service that controls, after the greeting.
+    async fn controlled(&self) -> Keeper {
+        let (stream, _) =
+            tokio::time::timeout(DEADLINE, self.listener.accept()).await.unwrap().unwrap();
+        let mut keeper = Keeper(stream);
+        assert_eq!(keeper.read().await["role"], "controller");
+        keeper.welcome(&self.identity).await;
+        keeper
+    }
 }
 
 struct Keeper(UnixStream);
@@ -115,7 +126,7 @@ impl Keeper {
         let session = json!({
             "keeper": process, "agent": process, "boot_id": identity.boot_id.as_str(),
             "started_at": Still.now(), "argv_sha256": "", "cols": 20, "rows": 3,
-            "state": {"phase": "ready"},
+            "input_allowed": true, "state": {"phase": "ready"},
         });
         let welcome = json!({
             "t": "welcome", "proto": 1, "keeper": "1", "seq": 1, "session": session,
@@ -305,7 +316,7 @@ async fn what_is_typed_goes_to_the_keeper_and_the_audit_log_names_who_typed() {
     });
     let (hold, mut keeper) = (hold.unwrap(), accepted);
     let mut events = hold.events;
-    let (controller, answers) = Controller::new(hold.commands);
+    let (controller, answers) = Controller::new(hold.commands, true);
     keepers.opened(&bridge, controller);
     let heard = tokio::spawn(async move {
         while let Ok(event) = events.next().await {
@@ -333,6 +344,56 @@ async fn what_is_typed_goes_to_the_keeper_and_the_audit_log_names_who_typed() {
     assert_eq!((&entry["actor"], &entry["action"]), (&json!("token:desk"), &json!("type")));
     assert!(!log.contains("ls"), "what is typed is not kept: {log}");
     drop(world.tree);
+}
+
+#[tokio::test]
+async fn control_that_another_program_took_is_taken_back_and_nothing_is_lost_or_typed_twice() {
+    let world = World::new().await;
+    let bridge = Bridge { keeper: Some(world.identity.clone()), ..world.bridge.clone() };
+    let keepers = Arc::clone(&world.terminals().keepers);
+    let tasks = crate::tasks::Tasks::default();
+    let watch = KeeperWatch::start(&keepers, &tasks, &bridge);
+    let mut first = world.controlled().await;
+    let mut changes = watch.changes();
+    changes.wait_for(|view| view.reach == Reach::Connected).await.unwrap();
+    let refusal = json!({"t": "error", "code": "readonly", "detail": "only the controller may"});
+    let grace = Duration::from_secs(9);
+
+    // A stop is not called sent, so that the agent is signalled directly.
+    let controller = keepers.controller(&bridge.id).unwrap();
+    let (took, ()) = tokio::join!(controller.stop(grace), async {
+        assert_eq!(first.read().await["t"], "stop");
+        first.say(refusal.clone()).await;
+        assert_eq!(first.read().await["t"], "ping");
+        first.say(json!({"t": "pong"})).await;
+    });
+    assert!(!took);
+    let mut second = world.controlled().await;
+    let regained = keepers.regained(&bridge.id).await.unwrap();
+    let (took, ()) = tokio::join!(regained.stop(grace), async {
+        assert_eq!(second.read().await["t"], "stop");
+        assert_eq!(second.read().await["t"], "ping");
+        second.say(json!({"t": "pong"})).await;
+    });
+    assert!(took);
+
+    // Enter alone is typed again: the text stands already.
+    let (typed, mut third) = tokio::join!(keepers.type_line(&bridge.id, "ls"), async {
+        let text = second.read().await;
+        second.say(json!({"t": "ack", "id": text["id"]})).await;
+        assert_eq!(second.read().await["data_b64"], "DQ==");
+        second.say(refusal.clone()).await;
+        let mut third = world.controlled().await;
+        let enter = third.read().await;
+        assert_eq!(enter["data_b64"], "DQ==");
+        third.say(json!({"t": "ack", "id": enter["id"]})).await;
+        third
+    });
+    typed.unwrap();
+
+    // An observer is told that the session is ready, and not its link.
+    third.say(json!({"t": "state", "phase": "ready"})).await;
+    let _fourth = world.controlled().await;
 }
 
 #[tokio::test]

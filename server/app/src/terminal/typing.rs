@@ -4,7 +4,7 @@
 
 use super::picture::NO_RECORD;
 use crate::AppError;
-use crate::bridges::controller::{Controller, NotTyped};
+use crate::bridges::controller::NotTyped;
 use crate::bridges::keepers::{Keepers, Terminal};
 use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
 use crate::registry::Registry;
@@ -75,11 +75,11 @@ impl Typist {
 
     /// Types a text, and then Enter where that is wanted.
     async fn type_in(&mut self, text: &str, enter: bool) -> Result<(), NotWhole> {
-        let controller = self.controller().await?;
+        self.announce().await?;
         if !enter {
-            return Ok(controller.type_in(text).await.map_err(refusal)?);
+            return Ok(self.keepers.type_in(&self.id, text).await.map_err(refusal)?);
         }
-        controller.type_line(text).await.map_err(|(error, stands)| match stands {
+        self.keepers.type_line(&self.id, text).await.map_err(|(error, stands)| match stands {
             true => NotWhole {
                 error: AppError::busy(
                     "the text stands in the terminal, but Enter was not taken; press Send again",
@@ -91,8 +91,8 @@ impl Typist {
         })
     }
 
-    /// The connection to the keeper, once the audit log names who types.
-    async fn controller(&mut self) -> Result<Controller, AppError> {
+    /// Names in the audit log who types, where there is a terminal to type into.
+    async fn announce(&mut self) -> Result<(), AppError> {
         let ended = || AppError::busy("this session has ended; resume it to type again");
         let bridge = self.registry.copies.bridge(&self.id).filter(|row| row.is_live());
         let bridge = bridge.ok_or_else(ended)?;
@@ -119,7 +119,7 @@ impl Typist {
             audit::acting_as(self.actor.clone(), self.audit.record(change, work)).await?;
             self.announced = Some(bridge.generation);
         }
-        self.keepers.controller(&self.id).ok_or_else(super::silent)
+        Ok(())
     }
 }
 
@@ -142,6 +142,8 @@ fn refusal(error: NotTyped) -> AppError {
             "this session was started while `claude.terminal_input` was off; stop and resume it to \
              type",
         ),
-        NotTyped::Silent | NotTyped::Lost(_) => super::silent().because(error),
+        NotTyped::Silent | NotTyped::Displaced | NotTyped::Lost(_) => {
+            super::silent().because(error)
+        }
     }
 }
