@@ -171,11 +171,7 @@ impl UseCases {
             accounts: Arc::clone(&accounts),
             port,
         };
-        let keepers = Arc::new(Keepers {
-            config: Arc::clone(&config),
-            host: Arc::clone(&host),
-            open: Default::default(),
-        });
+        let keepers = Arc::new(Keepers::new(&config, &host, is_server));
         let terminals = Terminals::new(
             Arc::clone(&config),
             Arc::clone(&lookup),

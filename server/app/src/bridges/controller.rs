@@ -103,6 +103,11 @@ impl Controller {
         }
     }
 
+    /// Whether both are the same connection.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.typing, &other.typing)
+    }
+
     /// Whether another program took the control over.
     pub fn is_displaced(&self) -> bool {
         self.displaced.is_cancelled()
@@ -147,6 +152,8 @@ impl Controller {
                     Some(Answer::Typed(answered)) if answered == id => return Ok(()),
                     Some(Answer::Typed(_)) => {}
                     Some(Answer::Refused(ErrorCode::Readonly)) => return Err(NotTyped::Displaced),
+                    // Given up for that reason: what was taken is answered before.
+                    None if self.is_displaced() => return Err(NotTyped::Displaced),
                     Some(Answer::Refused(_)) | None => return Err(NotTyped::Silent),
                 }
             }
@@ -173,6 +180,11 @@ impl Answers {
             self.displaced.cancel();
         }
         let _ = self.typing.try_send(answer); // nobody types: nobody waits for it
+    }
+
+    /// Whether another program took the control over.
+    pub fn is_displaced(&self) -> bool {
+        self.displaced.is_cancelled()
     }
 
     /// Waits until another program has taken the control over.

@@ -23,7 +23,7 @@ use tracing::{debug, warn};
 const AFTER_AGENT: Duration = Duration::from_secs(2);
 
 /// The control over a keeper is taken back within milliseconds.
-const REGAINED: Duration = Duration::from_secs(5);
+const REGAINED: Duration = Duration::from_secs(2);
 
 /// Lines of the final screen that an end is explained with.
 const LAST_LINES: usize = 40;
@@ -35,7 +35,11 @@ const KEEPER: &str = "__keeper__";
 pub(crate) struct Keepers {
     pub config: Arc<Config>,
     pub host: Arc<dyn ProcessHost>,
-    pub open: Open,
+    /// Whether control that another program took is taken back.
+    ///
+    /// Only the service does: a command that waits beside it ends soon.
+    pub takes_back: bool,
+    open: Open,
 }
 
 /// The controlling connections of this process, by instance.
@@ -84,6 +88,12 @@ pub(crate) enum Left {
 }
 
 impl Keepers {
+    /// Knows no keeper yet.
+    pub fn new(config: &Arc<Config>, host: &Arc<dyn ProcessHost>, takes_back: bool) -> Self {
+        let (config, host) = (Arc::clone(config), Arc::clone(host));
+        Self { config, host, takes_back, open: Open::default() }
+    }
+
     /// The record of a session's keeper, if it is about this very launch.
     /// Blocks for one small file.
     pub fn record_of(&self, bridge: &Bridge) -> Option<Sidecar> {
@@ -153,9 +163,10 @@ impl Keepers {
     ///
     /// # Errors
     /// See [`NotTyped`].
-    pub async fn type_in(&self, id: &InstanceId, text: &str) -> Result<(), NotTyped> {
-        match self.controller(id).ok_or(NotTyped::Silent)?.type_in(text).await {
-            Err(NotTyped::Displaced) => self.regained(id).await?.type_in(text).await,
+    pub async fn type_in(&self, bridge: &Bridge, text: &str) -> Result<(), NotTyped> {
+        let controller = self.controller_of(bridge).ok_or(NotTyped::Silent)?;
+        match controller.type_in(text).await {
+            Err(NotTyped::Displaced) => self.regained(bridge).await?.type_in(text).await,
             done => done,
         }
     }
@@ -164,37 +175,59 @@ impl Keepers {
     ///
     /// # Errors
     /// See [`NotTyped`], with whether the text stands in the terminal.
-    pub async fn type_line(&self, id: &InstanceId, text: &str) -> Result<(), (NotTyped, bool)> {
-        let controller = self.controller(id).ok_or((NotTyped::Silent, false))?;
+    pub async fn type_line(&self, bridge: &Bridge, text: &str) -> Result<(), (NotTyped, bool)> {
+        let controller = self.controller_of(bridge).ok_or((NotTyped::Silent, false))?;
         let (rest, stands) = match controller.type_line(text).await {
             Err((NotTyped::Displaced, stands)) => (if stands { "" } else { text }, stands),
             done => return done,
         };
-        let controller = self.regained(id).await.map_err(|error| (error, stands))?;
+        drop(controller); // a keeper does not end while somebody is connected
+        let controller = self.regained(bridge).await.map_err(|error| (error, stands))?;
         controller.type_line(rest).await.map_err(|(error, now)| (error, stands || now))
     }
 
+    fn controller_of(&self, bridge: &Bridge) -> Option<Controller> {
+        let open = self.open.lock();
+        let (generation, controller) = open.get(&bridge.id)?;
+        (*generation == bridge.generation).then(|| controller.clone())
+    }
+
     /// The next controlling connection, after another program took it over.
-    pub async fn regained(&self, id: &InstanceId) -> Result<Controller, NotTyped> {
+    pub async fn regained(&self, bridge: &Bridge) -> Result<Controller, NotTyped> {
+        let keeper = bridge.keeper.as_ref().ok_or(NotTyped::Silent)?;
         let found = async {
             loop {
                 let opened = self.open.opened.notified();
                 tokio::pin!(opened);
                 opened.as_mut().enable();
-                match self.controller(id) {
+                match self.controller_of(bridge) {
                     Some(controller) if !controller.is_displaced() => return controller,
                     Some(_) | None => opened.await,
                 }
             }
         };
-        tokio::time::timeout(REGAINED, found).await.map_err(|_| NotTyped::Displaced)
+        tokio::select! {
+            controller = found => Ok(controller),
+            _ = self.host.exited(keeper) => Err(NotTyped::Silent),
+            () = tokio::time::sleep(REGAINED) => Err(NotTyped::Displaced),
+        }
     }
 
-    /// Forgets the connection of a generation.
+    /// Forgets the connections of a generation.
     pub fn closed(&self, bridge: &Bridge) {
+        let is_its = |entry: &(u32, Controller)| entry.0 == bridge.generation;
+        self.forget(&bridge.id, is_its);
+    }
+
+    /// Forgets one connection.
+    pub fn lost(&self, bridge: &Bridge, controller: &Controller) {
+        self.forget(&bridge.id, |(_, known)| known.is_same(controller));
+    }
+
+    fn forget(&self, id: &InstanceId, is_meant: impl Fn(&(u32, Controller)) -> bool) {
         let mut open = self.open.lock();
-        if open.get(&bridge.id).is_some_and(|(generation, _)| *generation == bridge.generation) {
-            open.remove(&bridge.id);
+        if open.get(id).is_some_and(is_meant) {
+            open.remove(id);
         }
     }
 

@@ -92,15 +92,23 @@ impl Drop for KeeperWatch {
     }
 }
 
-/// Forgets the connection, however its task ends.
+/// A connection that can be used. It is forgotten however its task ends.
 struct Registered<'a> {
     keepers: &'a Keepers,
     bridge: &'a Bridge,
+    controller: Controller,
+}
+
+impl<'a> Registered<'a> {
+    fn new(keepers: &'a Keepers, bridge: &'a Bridge, controller: Controller) -> Self {
+        keepers.opened(bridge, controller.clone());
+        Self { keepers, bridge, controller }
+    }
 }
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        self.keepers.closed(self.bridge);
+        self.keepers.lost(self.bridge, &self.controller);
     }
 }
 
@@ -111,26 +119,31 @@ async fn follow(keepers: Arc<Keepers>, bridge: Bridge, tx: watch::Sender<View>) 
         return;
     };
     let mut pause = RETRY;
+    let mut registered: Option<Registered<'_>> = None;
     'connect: loop {
         match keepers.connect(&bridge, Role::Controller).await {
             Ok(connection) => {
                 pause = RETRY;
                 let allowed = connection.welcome.session.input_allowed;
                 let (controller, answers) = Controller::new(connection.commands, allowed);
-                keepers.opened(&bridge, controller);
-                let _registered = Registered { keepers: &keepers, bridge: &bridge };
+                // Whoever types meanwhile finds the one before, and waits for this one.
+                let before = registered.replace(Registered::new(&keepers, &bridge, controller));
+                drop(before);
                 let state = connection.welcome.session.state;
                 let _ = tx.send(View { reach: Reach::Connected, state }); // nobody looks: fine
                 let mut events = connection.events;
                 loop {
                     let event = tokio::select! {
                         biased;
-                        () = answers.displaced() => continue 'connect,
+                        () = answers.displaced(), if keepers.takes_back => continue 'connect,
                         event = events.next() => event,
                     };
                     let Ok(event) = event else { break };
                     answers.hear(&event);
-                    if let FromKeeper::State(state) = event {
+                    let is_whole = !(keepers.takes_back && answers.is_displaced());
+                    if let FromKeeper::State(state) = event
+                        && is_whole
+                    {
                         tx.send_modify(|view| view.learn(state));
                     }
                 }
@@ -147,6 +160,7 @@ async fn follow(keepers: Arc<Keepers>, bridge: Bridge, tx: watch::Sender<View>) 
             }
             Err(error) => tracing::debug!(bridge.id = %bridge.id, error = %error, "no connection"),
         }
+        drop(registered.take());
         if matches!(keepers.host.probe(&keeper), Verdict::Gone(_)) {
             let (of, bridge) = (Arc::clone(&keepers), bridge.clone());
             let left = tokio::task::spawn_blocking(move || of.record_of(&bridge)).await;

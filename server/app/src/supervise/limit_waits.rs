@@ -338,7 +338,7 @@ impl LimitWaits {
                     silent().because(error)
                 }
             };
-            self.keepers.type_line(&bridge.id, GO_ON).await.map_err(|(error, _)| typed(error))
+            self.keepers.type_line(bridge, GO_ON).await.map_err(|(error, _)| typed(error))
         };
         audit::acting_as(Actor::Service, self.audit.record(change, type_in)).await
     }

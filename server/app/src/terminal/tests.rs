@@ -5,6 +5,7 @@ use super::{Since, Terminals};
 use crate::App;
 use crate::bench::{Still, app, bridge};
 use crate::bridges::controller::Controller;
+use crate::bridges::keepers::Keepers;
 use crate::supervise::keeper_watch::{KeeperWatch, Reach};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -369,7 +370,7 @@ async fn control_that_another_program_took_is_taken_back_and_nothing_is_lost_or_
     });
     assert!(!took);
     let mut second = world.controlled().await;
-    let regained = keepers.regained(&bridge.id).await.unwrap();
+    let regained = keepers.regained(&bridge).await.unwrap();
     let (took, ()) = tokio::join!(regained.stop(grace), async {
         assert_eq!(second.read().await["t"], "stop");
         assert_eq!(second.read().await["t"], "ping");
@@ -378,7 +379,7 @@ async fn control_that_another_program_took_is_taken_back_and_nothing_is_lost_or_
     assert!(took);
 
     // Enter alone is typed again: the text stands already.
-    let (typed, mut third) = tokio::join!(keepers.type_line(&bridge.id, "ls"), async {
+    let (typed, mut third) = tokio::join!(keepers.type_line(&bridge, "ls"), async {
         let text = second.read().await;
         second.say(json!({"t": "ack", "id": text["id"]})).await;
         assert_eq!(second.read().await["data_b64"], "DQ==");
@@ -394,6 +395,23 @@ async fn control_that_another_program_took_is_taken_back_and_nothing_is_lost_or_
     // An observer is told that the session is ready, and not its link.
     third.say(json!({"t": "state", "phase": "ready"})).await;
     let _fourth = world.controlled().await;
+}
+
+#[tokio::test]
+async fn a_command_beside_the_service_does_not_take_control_back() {
+    let world = World::new().await;
+    let bridge = Bridge { keeper: Some(world.identity.clone()), ..world.bridge.clone() };
+    let own = &world.terminals().keepers;
+    let keepers = Arc::new(Keepers::new(&own.config, &own.host, false));
+    let watch = KeeperWatch::start(&keepers, &crate::tasks::Tasks::default(), &bridge);
+    let mut changes = watch.changes();
+    let mut keeper = world.controlled().await;
+    changes.wait_for(|view| view.reach == Reach::Connected).await.unwrap();
+    keeper.say(json!({"t": "state", "phase": "ready"})).await;
+    keeper.say(json!({"t": "state", "phase": "exited", "exit_code": 0})).await;
+    // It hears on through the same connection.
+    let ended = changes.wait_for(|view| view.state.exit_code == Some(0));
+    tokio::time::timeout(DEADLINE, ended).await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
 use crate::registry::Registry;
 use crate::tasks::Tasks;
 use std::sync::Arc;
+use svc_domain::bridge::Bridge;
 use svc_shared::ids::InstanceId;
 use svc_shared::terminal::{TerminalFrame, TypedFrame};
 use tokio::sync::mpsc;
@@ -75,11 +76,11 @@ impl Typist {
 
     /// Types a text, and then Enter where that is wanted.
     async fn type_in(&mut self, text: &str, enter: bool) -> Result<(), NotWhole> {
-        self.announce().await?;
+        let bridge = self.announced().await?;
         if !enter {
-            return Ok(self.keepers.type_in(&self.id, text).await.map_err(refusal)?);
+            return Ok(self.keepers.type_in(&bridge, text).await.map_err(refusal)?);
         }
-        self.keepers.type_line(&self.id, text).await.map_err(|(error, stands)| match stands {
+        self.keepers.type_line(&bridge, text).await.map_err(|(error, stands)| match stands {
             true => NotWhole {
                 error: AppError::busy(
                     "the text stands in the terminal, but Enter was not taken; press Send again",
@@ -91,8 +92,8 @@ impl Typist {
         })
     }
 
-    /// Names in the audit log who types, where there is a terminal to type into.
-    async fn announce(&mut self) -> Result<(), AppError> {
+    /// The session to type into, once the audit log names who types.
+    async fn announced(&mut self) -> Result<Bridge, AppError> {
         let ended = || AppError::busy("this session has ended; resume it to type again");
         let bridge = self.registry.copies.bridge(&self.id).filter(|row| row.is_live());
         let bridge = bridge.ok_or_else(ended)?;
@@ -119,7 +120,7 @@ impl Typist {
             audit::acting_as(self.actor.clone(), self.audit.record(change, work)).await?;
             self.announced = Some(bridge.generation);
         }
-        Ok(())
+        Ok(bridge)
     }
 }
 
