@@ -8,6 +8,7 @@ use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::reactive::effect;
 use crate::text::launch as words;
+use leptos::ev;
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -73,11 +74,19 @@ pub fn Dialog(
         }
     };
     // Where two requests to close follow each other, browsers let the page prevent the first only.
-    let escape = move |event: web_sys::KeyboardEvent| {
-        if is_firm && event.key() == "Escape" {
-            event.prevent_default();
+    // On the window: the focus may be nowhere.
+    let escape = is_firm.then(|| {
+        window_event_listener(ev::keydown, |event| {
+            if event.key() == "Escape" {
+                event.prevent_default();
+            }
+        })
+    });
+    on_cleanup(move || {
+        if let Some(escape) = escape {
+            escape.remove();
         }
-    };
+    });
     let closed = move |_| {
         if is_firm
             && let Some(dialog) = node.get_untracked()
@@ -92,7 +101,6 @@ pub fn Dialog(
             aria-labelledby="dialog-title"
             data-testid=testid
             on:cancel=cancel
-            on:keydown=escape
             on:close=closed
             on:mousedown=press
             on:click=click

@@ -35,7 +35,8 @@ fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> b
         let is_light = page.sheet.with_untracked(|sheet| {
             matches!(sheet, Some(Sheet::Palette(_) | Sheet::Keys | Sheet::More))
         });
-        if !is_light && browser::element("dialog[open]").is_some() {
+        // One that is there is open, or is opened again at once.
+        if !is_light && browser::element("dialog").is_some() {
             // What the dialog holds would be lost.
             return true;
         }
@@ -133,7 +134,7 @@ fn is_typing(event: &KeyboardEvent) -> bool {
     let within = target.and_then(|target| {
         target.closest("input:not([type=checkbox], [type=radio]), textarea, select, dialog").ok()?
     });
-    within.is_some() || browser::element("dialog[open]").is_some()
+    within.is_some() || browser::element("dialog").is_some()
 }
 
 /// The row with the focus, else the page of one bridge or project.
