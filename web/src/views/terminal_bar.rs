@@ -225,10 +225,11 @@ fn Typing(reader: Reader) -> impl IntoView {
         }
     };
     effect(move || {
-        let returned = reader.feed.returned.get();
-        if let Some(text) = returned.filter(|_| line.with_untracked(String::is_empty)) {
+        let Some(text) = reader.feed.returned.get() else { return };
+        if line.with_untracked(String::is_empty) {
             line.set(text);
         }
+        reader.feed.returned.set(None);
     });
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
