@@ -69,6 +69,8 @@ pub struct Standing {
     pub loose: Option<u64>,
     /// Somebody locked it against removal.
     pub is_locked: bool,
+    /// It holds repositories of its own, which are not looked at.
+    pub has_submodules: bool,
 }
 
 /// Something that a removal loses.
@@ -80,6 +82,8 @@ pub enum Loss {
     Commits(u64),
     /// The number of changed files, or of such commits, is not known.
     Unknown,
+    /// Work in submodules, which are not looked at.
+    Submodules,
     /// The lock that somebody put on it.
     Lock,
 }
@@ -92,6 +96,7 @@ impl fmt::Display for Loss {
             Self::Commits(1) => f.write_str("1 commit that no branch has"),
             Self::Commits(n) => write!(f, "{n} commits that no branch has"),
             Self::Unknown => f.write_str("perhaps work: git did not say what is in no commit"),
+            Self::Submodules => f.write_str("what its submodules hold, which is not looked at"),
             Self::Lock => f.write_str("the lock that protects it from removal"),
         }
     }
@@ -113,6 +118,9 @@ pub fn losses(standing: &Standing) -> Vec<Loss> {
         Some(n) => lost.push(Loss::Commits(n)),
         None if lost.contains(&Loss::Unknown) => {}
         None => lost.push(Loss::Unknown),
+    }
+    if standing.has_submodules {
+        lost.push(Loss::Submodules);
     }
     if standing.is_locked {
         lost.push(Loss::Lock);
@@ -165,6 +173,7 @@ mod tests {
         changed: Some(0),
         loose: Some(0),
         is_locked: false,
+        has_submodules: false,
     };
 
     #[test]
@@ -182,6 +191,11 @@ mod tests {
                 Standing { changed: Some(2), loose: Some(1), is_locked: true, ..CLEAN },
                 Err(Keep::Loses(vec![Loss::Changes(2), Loss::Commits(1), Loss::Lock])),
                 Ok(vec![Loss::Changes(2), Loss::Commits(1), Loss::Lock]),
+            ),
+            (
+                Standing { has_submodules: true, ..CLEAN },
+                Err(Keep::Loses(vec![Loss::Submodules])),
+                Ok(vec![Loss::Submodules]),
             ),
             (
                 Standing { changed: None, loose: None, ..CLEAN },

@@ -127,7 +127,7 @@ fn is_ref_name(name: &str) -> bool {
         && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-fn read_line(file: &Path) -> Option<String> {
+pub(crate) fn read_line(file: &Path) -> Option<String> {
     let content = String::from_utf8(read_bounded(file, LINE_FILE).ok()??).ok()?;
     content.lines().next().map(|line| line.trim().to_owned())
 }

@@ -9,8 +9,10 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use tokio::time::{Instant, timeout_at};
+
 use crate::changes::{DEFAULT_BRANCHES, tip_of};
-use crate::git::{GitDirs, GuardedGit, leads_elsewhere};
+use crate::git::{GitDirs, GuardedGit, leads_elsewhere, read_line};
 
 pub use crate::git::GitError;
 
@@ -20,6 +22,10 @@ const PLACE: [&str; 2] = [".claude", "worktrees"];
 const MOST: usize = 100;
 /// Most files that are measured for the sizes of one list.
 const MOST_MEASURED: usize = 100_000;
+/// Longest time that git is asked for one list.
+const LIST: Duration = Duration::from_secs(20);
+/// Why nothing is known of a worktree that was not reached in that time.
+const TOO_SLOW: &str = "git took too long; read the list again";
 /// Longest time of a removal: it deletes files, `node_modules` for example.
 const REMOVAL: Duration = Duration::from_secs(120);
 
@@ -44,6 +50,8 @@ pub struct Worktree {
     pub loose: Option<u64>,
     /// Somebody locked it against removal.
     pub is_locked: bool,
+    /// Whether it holds repositories of its own, which are not looked at.
+    pub has_submodules: bool,
     /// Bytes on disk; `None` when there are too many files to count.
     pub size_bytes: Option<u64>,
     /// Why git says nothing about it.
@@ -64,6 +72,8 @@ pub struct Worktrees {
 pub struct Removed {
     /// A branch that stays because of its commits.
     pub kept_branch: Option<String>,
+    /// Git knows the worktree no more, and could not delete all of its files.
+    pub files_left: bool,
 }
 
 /// Why a worktree is not listed or removed.
@@ -94,8 +104,12 @@ pub async fn list(project: &Path) -> Result<Worktrees, WorktreeError> {
     let (places, truncated) = blocking(move || places(&at)).await??;
     let mut found = Vec::new();
     let mut left = MOST_MEASURED;
+    let until = Instant::now() + LIST;
     for path in places {
-        let mut worktree = facts(&path).await;
+        let mut worktree = match timeout_at(until, facts(&path)).await {
+            Ok(worktree) => worktree,
+            Err(_elapsed) => unread(&path, TOO_SLOW.to_owned()),
+        };
         let measured = path.clone();
         (worktree.size_bytes, left) = blocking(move || size(&measured, left)).await?;
         found.push(worktree);
@@ -156,8 +170,20 @@ pub async fn remove(
         args.extend([OsStr::new("--force"), OsStr::new("--force")]);
     }
     args.extend([OsStr::new("--"), path.as_os_str()]);
-    git.run_within(REMOVAL, "worktree", &args).await?;
-    let Some(branch) = worktree.branch.clone() else { return Ok(Removed { kept_branch: None }) };
+    let at = path.clone();
+    let own = blocking(move || GitDirs::of(&at).map(|dirs| dirs.own)).await?;
+    if let Err(error) = git.run_within(REMOVAL, "worktree", &args).await {
+        // Git forgets a worktree even if it cannot delete all of its files.
+        let is_known = blocking(move || own.is_none_or(|own| own.exists())).await?;
+        if is_known {
+            return Err(error.into());
+        }
+    }
+    let at = path.clone();
+    let files_left = blocking(move || at.symlink_metadata().is_ok()).await?;
+    let Some(branch) = worktree.branch.clone() else {
+        return Ok(Removed { kept_branch: None, files_left });
+    };
     // Only the branch that came with the worktree, and only where no commit hangs on it alone.
     let is_done = branch == format!("worktree-{name}") && worktree.ahead == Some(0);
     let commit = worktree.commit.as_deref().filter(|_| is_done);
@@ -168,7 +194,15 @@ pub async fn remove(
         }
         None => false,
     };
-    Ok(Removed { kept_branch: (!gone).then_some(branch) })
+    Ok(Removed { kept_branch: (!gone).then_some(branch), files_left })
+}
+
+/// Why a worktree is locked; `None` if it is not, or no reason is given.
+///
+/// Blocks for two small files.
+#[must_use]
+pub fn lock_reason(worktree: &Path) -> Option<String> {
+    read_line(&GitDirs::of(worktree)?.own.join("locked"))
 }
 
 /// The directory of the worktrees, if there is one.
@@ -214,8 +248,15 @@ fn judge(git_root: &Path, project: &Path, path: &Path) -> Result<(), WorktreeErr
 }
 
 async fn facts(path: &Path) -> Worktree {
+    let mut worktree = unread(path, String::new());
+    worktree.trouble = read_facts(&mut worktree).await.err().map(|trouble| trouble.to_string());
+    worktree
+}
+
+/// A worktree of which only the place is known, and why.
+fn unread(path: &Path, trouble: String) -> Worktree {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut worktree = Worktree {
+    Worktree {
         name,
         path: path.to_owned(),
         branch: None,
@@ -225,13 +266,10 @@ async fn facts(path: &Path) -> Worktree {
         changed: None,
         loose: None,
         is_locked: false,
+        has_submodules: false,
         size_bytes: None,
-        trouble: None,
-    };
-    if let Err(trouble) = read_facts(&mut worktree).await {
-        worktree.trouble = Some(trouble.to_string());
+        trouble: Some(trouble),
     }
-    worktree
 }
 
 async fn read_facts(worktree: &mut Worktree) -> Result<(), WorktreeError> {
@@ -242,23 +280,23 @@ async fn read_facts(worktree: &mut Worktree) -> Result<(), WorktreeError> {
         }
         match leads_elsewhere(&at, &at) {
             Some(lead) => Err(GitError::Refused(lead)),
-            None => Ok(GitDirs::of(&at).is_some_and(|dirs| dirs.own.join("locked").exists())),
+            None => {
+                let own = GitDirs::of(&at).map(|dirs| dirs.own);
+                let has = |name: &str| own.as_ref().is_some_and(|own| own.join(name).exists());
+                Ok((has("locked"), has("modules")))
+            }
         }
     });
-    worktree.is_locked = judged.await??;
+    (worktree.is_locked, worktree.has_submodules) = judged.await??;
     let git = GuardedGit::open(&worktree.path).await?;
     // Within a submodule git would run the filters that the submodule's own configuration names.
-    let flags = [
-        "--porcelain=v2",
-        "--branch",
-        "-z",
-        "--untracked-files=normal",
-        "--ignore-submodules=dirty",
-    ];
+    let flags =
+        ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty"];
     let status = git.run("status", &flags).await?;
     let standing = Standing::of(&status.bytes);
     (worktree.branch, worktree.commit) = (standing.branch, standing.commit);
     worktree.changed = (!status.cut).then_some(standing.changed);
+    worktree.has_submodules = worktree.has_submodules || names_submodules(&git).await?;
     for branch in DEFAULT_BRANCHES {
         let Some(tip) = tip_of(&git, branch).await else { continue };
         worktree.base = Some(branch.to_owned());
@@ -274,6 +312,15 @@ async fn read_facts(worktree: &mut Worktree) -> Result<(), WorktreeError> {
         _ => Some(0),
     };
     Ok(())
+}
+
+/// Whether the index has submodules.
+///
+/// Git removes no worktree with one without force. An index that is too long to be read may have some.
+async fn names_submodules(git: &GuardedGit) -> Result<bool, GitError> {
+    let staged = git.run("ls-files", &["--stage", "-z"]).await?;
+    let mut entries = staged.bytes.split(|byte| *byte == 0);
+    Ok(staged.cut || entries.any(|entry| entry.starts_with(b"160000 ")))
 }
 
 async fn count(git: &GuardedGit, wanted: &[&str]) -> Option<u64> {

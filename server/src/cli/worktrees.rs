@@ -53,7 +53,7 @@ pub(crate) fn worktrees(call: &Call, options: &Worktrees) -> Result<Exit, End> {
         None => list(call, options.project.as_deref(), options.json),
         Some(Action::List { project }) => list(call, project.as_deref(), options.json),
         Some(Action::Remove { project, worktree, force }) => {
-            let request = RemoveWorktree { confirm: force.then(|| worktree.clone()) };
+            let request = RemoveWorktree { confirm: force.then(|| worktree.clone()), loses: None };
             let removed = act(call, async |app| {
                 Ok(app.worktrees().remove(project, worktree, request).await?)
             })?;
@@ -68,12 +68,19 @@ pub(crate) fn worktrees(call: &Call, options: &Worktrees) -> Result<Exit, End> {
             if let Some(branch) = &removed.kept_branch {
                 call.output.note(&format!("its branch {branch} is kept"));
             }
+            if let Some(place) = &removed.files_left {
+                call.output.note(&format!(
+                    "warning: some of its files could not be deleted; delete {place} of the \
+                     project by hand"
+                ));
+            }
             Ok(Exit::Done)
         }
     }
 }
 
 fn list(call: &Call, project: Option<&str>, json: bool) -> Result<Exit, End> {
+    let is_every = project.is_none();
     let found = look(call, async |app| {
         let names = match project {
             Some(name) => vec![name.to_owned()],
@@ -81,7 +88,15 @@ fn list(call: &Call, project: Option<&str>, json: bool) -> Result<Exit, End> {
         };
         let mut all = Vec::new();
         for project in names {
-            let found = app.worktrees().list(&project).await?;
+            let found = match app.worktrees().list(&project).await {
+                Ok(found) => found,
+                // One project that cannot be read hides no other.
+                Err(error) if is_every => {
+                    call.output.note(&format!("warning: {}", error.message));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             if found.truncated {
                 call.output.note(&format!("warning: {project} has more worktrees than listed"));
             }

@@ -196,6 +196,11 @@ pub struct RemoveWorktree {
     /// The name of the worktree once more: what would be lost may be lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<String>,
+    /// What the person was told would be lost, as the list says it in `loses`.
+    ///
+    /// If more would be lost by now, nothing is removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loses: Option<Vec<String>>,
 }
 
 /// Answer of a removal.
@@ -207,6 +212,10 @@ pub struct RemovedWorktree {
     pub removed: bool,
     /// What was lost with it, for a person.
     pub lost: Vec<String>,
-    /// The branch that stays because it has commits of its own.
+    /// The branch that stays.
+    ///
+    /// It has commits of its own, or git did not say that it has none.
     pub kept_branch: Option<String>,
+    /// Where files are that could not be deleted; git knows the worktree no more.
+    pub files_left: Option<String>,
 }

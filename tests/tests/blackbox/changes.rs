@@ -4,6 +4,7 @@ use crate::harness::{Server, Socket, World, socket, within};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use svc_shared::api::instances::Instance;
@@ -134,7 +135,11 @@ async fn a_worktree_is_removed_when_its_session_ended_and_its_work_is_given_up()
     let reply = server.client.post_json(&remove, &confirmed).await;
     assert_eq!(reply.refused(409), "still_live");
 
+    // A lock that a person put on it outlives the session.
+    git(&root, &["worktree", "lock", "--reason", "mine", tree.to_str().unwrap()]);
     server.client.stop(session.instance_id.as_str()).await.expect(200);
+    assert!(worktrees(&server).await.worktrees[0].locked);
+    git(&root, &["worktree", "unlock", tree.to_str().unwrap()]);
     fs::write(tree.join("work"), "unsaved\n").unwrap();
     git(&tree, &["commit", "-q", "--allow-empty", "-m", "ahead"]);
     let kept = &worktrees(&server).await.worktrees[0];
@@ -150,7 +155,15 @@ async fn a_worktree_is_removed_when_its_session_ended_and_its_work_is_given_up()
     let ran = world.cli(&["worktrees", "remove", "app", &name]).await;
     assert_eq!(ran.code, Some(1), "{ran:?}");
 
+    // What was confirmed an hour ago is not what would be lost now.
+    fs::write(tree.join("more"), "unsaved\n").unwrap();
+    let seen = json!({ "confirm": name, "loses": kept.loses });
+    let reply = server.client.post_json(&remove, &seen).await;
+    assert_eq!(reply.refused(409), "confirm_required");
+    assert!(reply.text().contains("2 files") && tree.join("work").exists(), "{}", reply.text());
+    fs::remove_file(tree.join("more")).unwrap();
     let done = server.client.post_json(&remove, &confirmed).await.expect(200).json();
+    assert_eq!(done["files_left"], Value::Null);
     assert_eq!(done["kept_branch"], Value::from(format!("worktree-{name}")));
     assert_eq!(done["lost"], json!(["changes in 1 file that are in no commit"]));
     assert!(!tree.exists() && root.join("README.md").exists());
@@ -187,6 +200,15 @@ async fn worktrees_are_listed_and_removed_without_a_server() {
     assert!(!tree.exists());
     let none = world.cli(&["worktrees", "--json"]).await.ok().json();
     assert_eq!(none, json!([]));
+    // A project that cannot be read hides no other.
+    let other = world.repository("other");
+    git(&other, &["worktree", "add", "-q", ".claude/worktrees/svc-00000002"]);
+    fs::rename(root.join(".claude"), root.join("aside")).unwrap();
+    fs::create_dir_all(root.join("aside/worktrees")).unwrap();
+    symlink("aside", root.join(".claude")).unwrap();
+    let ran = world.cli(&["worktrees", "--json"]).await.ok();
+    assert_eq!(ran.json()[0]["name"], "svc-00000002");
+    assert!(ran.stderr.contains("project 'app'"), "{}", ran.stderr);
 }
 
 #[tokio::test]

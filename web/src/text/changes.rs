@@ -68,8 +68,6 @@ pub const TEXT: &str = "Text";
 pub const ADDED: &str = "added";
 /// A mark, read aloud.
 pub const DELETED: &str = "deleted";
-/// What the checkout contains is no repository.
-pub const NO_GIT: &str = "There is no git repository here, so there is nothing to compare with.";
 
 /// How many files changed.
 #[must_use]
@@ -219,7 +217,13 @@ pub mod tree {
     /// … whose branch stays.
     #[must_use]
     pub fn kept_branch(branch: &str) -> String {
-        format!("The branch {branch} is kept, because it has commits of its own.")
+        format!("The branch {branch} is kept.")
+    }
+
+    /// … of which git could not delete all files.
+    #[must_use]
+    pub fn files_left(place: &str) -> String {
+        format!("Some files could not be deleted. Delete {place} in the project by hand.")
     }
 
     /// A removal that was declined.

@@ -22,7 +22,6 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
 use svc_shared::Timestamp;
-use svc_shared::error::ErrorCode;
 use svc_shared::internal::changes::{ChangedFile, Changes, ChangesNotice};
 use svc_shared::stream::close;
 
@@ -56,6 +55,8 @@ pub(super) struct Reader {
     hides_same: RwSignal<bool>,
     /// Something changed since the list was read.
     is_old: RwSignal<bool>,
+    /// Counts readings of the list.
+    reloads: RwSignal<u32>,
     /// Counts readings of files: an answer that comes late is not shown.
     asked: StoredValue<u64>,
 }
@@ -74,6 +75,7 @@ impl Reader {
             viewed: RwSignal::new(viewed),
             hides_same: RwSignal::new(true),
             is_old: RwSignal::new(false),
+            reloads: RwSignal::new(0),
             asked: StoredValue::new(0),
         }
     }
@@ -82,6 +84,7 @@ impl Reader {
     fn reload(self) {
         let (path, page) = (self.path.get_value(), page());
         self.is_old.set(false);
+        self.reloads.update(|count| *count += 1);
         spawn_local(async move {
             let found = api::get::<Changes>(&path).await;
             self.read_at.try_set(page.clock.now());
@@ -160,6 +163,8 @@ struct Line {
     line: Reconnecting,
     /// It was there before: nothing is known of what changed meanwhile.
     was_lost: bool,
+    /// There was nothing to watch, such as the worktree of a session that only starts.
+    had_nothing: bool,
 }
 
 impl Notices {
@@ -168,14 +173,28 @@ impl Notices {
         let socket = Socket::open(&path, move |heard| match heard {
             Heard::Open => {}
             Heard::Text(text) => self.told(&text),
-            // It will not be there at the next try either.
-            Heard::Closed(close::UNKNOWN | close::AMBIGUOUS | close::WRONG_KIND) => {}
+            // Only a person's next look says whether there is something by now.
+            Heard::Closed(close::UNKNOWN | close::AMBIGUOUS | close::WRONG_KIND) => {
+                self.line.try_update_value(|it| {
+                    it.line.close();
+                    it.had_nothing = true;
+                });
+            }
             Heard::Closed(_) => self.again(),
         });
         let is_refused = socket.is_none();
         self.line.try_update_value(|it| it.line.hold(socket));
         if is_refused {
             self.again();
+        }
+    }
+
+    /// Connects once more where there was nothing to watch.
+    fn look_again(self) {
+        let had_nothing =
+            self.line.try_update_value(|it| std::mem::take(&mut it.had_nothing)).unwrap_or(false);
+        if had_nothing {
+            self.connect();
         }
     }
 
@@ -210,12 +229,16 @@ pub fn ChangesPanel(
     let reader = Reader::of(path);
     // Nothing is drawn anew under the reader: a note says that something is new.
     if let Some(path) = notices {
-        Notices {
+        let notices = Notices {
             reader,
             path: StoredValue::new(path),
             line: StoredValue::new_local(Line::default()),
-        }
-        .connect();
+        };
+        notices.connect();
+        effect(move || {
+            reader.reloads.track();
+            notices.look_again();
+        });
     }
     reader.reload();
     effect(move || {
@@ -253,12 +276,8 @@ pub fn ChangesPanel(
 }
 
 fn failed(reader: Reader, problem: &Problem) -> AnyView {
-    let text = match problem.is(ErrorCode::NotFound) {
-        true => words::NO_GIT.to_owned(),
-        false => problem.words(),
-    };
     view! {
-        <p class="log-empty" role="alert" data-testid="changes-failed">{text}</p>
+        <p class="log-empty" role="alert" data-testid="changes-failed">{problem.words()}</p>
         <p class="changes-note">
             <button type="button" class=ButtonStyle::Secondary.class() on:click=move |_| reader.reload()>
                 {words::RELOAD}

@@ -51,18 +51,22 @@ impl Reader {
         });
     }
 
-    fn remove(self, name: String, is_confirmed: bool) {
+    /// Removes one. `loses` is what the person saw and confirmed.
+    fn remove(self, name: String, loses: Vec<String>) {
         let page = page();
         let path = paths::remove_worktree(&self.project.get_value(), &name);
-        let request = RemoveWorktree { confirm: is_confirmed.then(|| name.clone()) };
+        let confirm = (!loses.is_empty()).then(|| name.clone());
+        let request = RemoveWorktree { confirm, loses: Some(loses) };
         let body = serde_json::to_string(&request).ok();
         spawn_local(async move {
             let answer = api::request(Method::POST, &path, body, None).await;
             let notice = match api::understood::<RemovedWorktree>(answer) {
                 Ok(removed) => {
                     let kept = removed.kept_branch.map(|branch| words::kept_branch(&branch));
-                    let text = kept.unwrap_or_default();
-                    Notice::new(Level::Success, words::removed(&name), text)
+                    let left = removed.files_left.map(|place| words::files_left(&place));
+                    let level = if left.is_some() { Level::Warning } else { Level::Success };
+                    let text: Vec<String> = left.into_iter().chain(kept).collect();
+                    Notice::new(level, words::removed(&name), text.join(" "))
                 }
                 Err(problem) => {
                     Notice::new(Level::Danger, words::not_removed(&name), problem.words())
@@ -87,9 +91,11 @@ pub fn ProjectWorktrees(
         page.store.places.track();
         reader.reload();
     });
+    // The same list again is not drawn anew: a question that is open stays.
+    let found = memo(move || reader.found.get());
     view! {
         <section class="worktrees" aria-label=words::LABEL data-testid="worktrees">
-            {dynamic(move || match reader.found.get() {
+            {dynamic(move || match found.get() {
                 Reading::Under => view! { <p class="log-empty" aria-busy="true">{words::LOADING}</p> }.into_any(),
                 Reading::Failed(problem) => view! {
                     <p class="strip tone-danger" role="alert">{problem.words()}</p>
@@ -128,10 +134,13 @@ pub fn LeftWorktree(
             reader.reload();
         }
     });
-    dynamic(move || {
+    let left = memo(move || {
         let name = name.get()?;
         let Reading::Done(found) = reader.found.get() else { return None };
-        let one = found.worktrees.into_iter().find(|one| one.name == name)?;
+        found.worktrees.into_iter().find(|one| one.name == name)
+    });
+    dynamic(move || {
+        let one = left.get()?;
         Some(view! {
             <section class="card worktree" aria-label=words::LABEL data-testid="left-worktree">
                 <div class="worktree-text"><p>{words::STAYS}</p> {described(&one, false)}</div>
@@ -210,7 +219,7 @@ fn Removal(reader: Reader, one: Worktree) -> impl IntoView {
     let go = move || {
         if may_go.get_untracked() {
             asks.set(false);
-            reader.remove(name.get_value(), must_type);
+            reader.remove(name.get_value(), lost.get_value());
         }
     };
     let keys = move |event: web_sys::KeyboardEvent| match event.key().as_str() {

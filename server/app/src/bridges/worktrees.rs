@@ -1,5 +1,6 @@
 //! The git worktrees of Interactive Sessions.
 
+use crate::tasks::blocking;
 use std::process::Stdio;
 use std::time::Duration;
 use svc_domain::bridge::Bridge;
@@ -9,11 +10,20 @@ use tracing::debug;
 /// Longest that git is waited for (`agent-cli` §13).
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// Begin of the reason with which an agent locks a worktree (`agent-cli` §13).
+const LOCK_OF_AGENT: &str = "claude session";
+
 /// Takes away the lock that some agents leave on the worktree of a session.
-/// A failure is only logged: most worktrees are not locked.
+///
+/// A lock that a person put on it stays. A failure is only logged: most worktrees are not locked.
 pub(crate) async fn unlock(bridge: &Bridge) {
     let Some(worktree) = &bridge.worktree else { return };
     let path = worktree.path_in(&bridge.cwd);
+    let at = path.clone();
+    let reason = blocking(move || svc_projects::worktrees::lock_reason(&at)).await.ok().flatten();
+    if !reason.is_some_and(|reason| reason.starts_with(LOCK_OF_AGENT)) {
+        return;
+    }
     let mut git = Command::new("git");
     // The repository's own hooks and monitors are code of others.
     git.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C"])

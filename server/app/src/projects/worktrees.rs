@@ -42,9 +42,11 @@ impl Worktrees {
     /// There is no such project, or its directory cannot be read.
     pub async fn list(&self, project: &str) -> Result<Listed, AppError> {
         let project = self.catalog.named(project)?;
-        let found = worktrees::list(&project.path)
-            .await
-            .map_err(|error| worktree_error(project.name.as_str(), error))?;
+        let found = worktrees::list(&project.path).await.map_err(|error| {
+            let error = worktree_error(project.name.as_str(), error);
+            let name = quoted(project.name.as_str());
+            AppError { message: format!("project {name}: {}", error.message), ..error }
+        })?;
         if found.found.is_empty() {
             return Ok(Listed::default());
         }
@@ -90,6 +92,11 @@ impl Worktrees {
         let standing = users.standing(&found);
         let is_confirmed = request.confirm.is_some();
         let lost = may_remove(&standing, is_confirmed).map_err(|keep| kept(name, &found, &keep))?;
+        // A question may stand on a page for hours.
+        let seen = request.loses.as_ref();
+        if seen.is_some_and(|seen| texts(&lost).iter().any(|lost| !seen.contains(lost))) {
+            return Err(kept(name, &found, &Keep::Loses(lost)));
+        }
         let removed =
             worktrees::remove(&root, &project.path, &found, is_confirmed).await.map_err(failed)?;
         tracing::info!(
@@ -103,6 +110,7 @@ impl Worktrees {
             removed: true,
             lost: texts(&lost),
             kept_branch: removed.kept_branch,
+            files_left: removed.files_left.then(|| format!(".claude/worktrees/{name}")),
         })
     }
 
@@ -136,6 +144,7 @@ impl Users {
             changed: found.changed,
             loose: found.loose,
             is_locked: found.is_locked,
+            has_submodules: found.has_submodules,
         }
     }
 

@@ -219,7 +219,7 @@ impl FromFields for PatchInstance {
 
 impl FromFields for RemoveWorktree {
     fn take(fields: &mut Fields) -> Self {
-        Self { confirm: fields.text("confirm") }
+        Self { confirm: fields.text("confirm"), loses: fields.texts("loses") }
     }
 }
 

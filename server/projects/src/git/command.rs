@@ -85,7 +85,9 @@ impl GuardedGit {
             return Err(GitError::Refused("its configuration is too large".into()));
         }
         // An option is one `name=value`, so that a name with `=` would be another setting.
-        if drivers.iter().any(|driver| driver.contains(['=', '\n'])) {
+        // Bytes that are no text cannot be repeated in an option as they are.
+        let odd = ['=', '\n', char::REPLACEMENT_CHARACTER];
+        if drivers.iter().any(|driver| driver.contains(odd)) {
             return Err(GitError::Refused("a filter of it has an odd name".into()));
         }
         let off = |driver: &&str| {
@@ -133,13 +135,20 @@ impl GuardedGit {
         let mut command = Command::new("git");
         command
             .env_clear()
-            .envs(std::env::var_os("PATH").map(|path| (OsString::from("PATH"), path)))
+            .envs(["PATH", "HOME"].iter().filter_map(|name| {
+                // A repository may name files below `~`.
+                std::env::var_os(name).map(|value| (OsString::from(name), value))
+            }))
+            // Ignored files and attributes of the user's own are not looked at.
+            .env("XDG_CONFIG_HOME", "/dev/null")
             .env("LC_ALL", "C")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
+            // No transport at all: a repository can set `protocol.*.allow` for itself.
+            .env("GIT_ALLOW_PROTOCOL", "")
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_LITERAL_PATHSPECS", "1")
             // A `core.worktree` of the repository could name any other directory.

@@ -125,6 +125,68 @@ async fn h41_no_filter_of_a_submodule_or_of_a_worktree_is_run() {
     assert!(!other.exists() && !ran.exists(), "a removal ran a command of the worktree");
 }
 
+/// H41: a name that cannot be repeated in an option would leave its driver on.
+#[tokio::test]
+async fn h41_a_filter_whose_name_is_no_text_is_not_run() {
+    let bench = Bench::new(&["app"]);
+    let (root, tree) = repository(&bench, "svc-00000001");
+    let ran = bench.base.join("ran");
+    let mut config = fs::read(root.join(".git/config")).unwrap();
+    config.extend(b"[filter \"\xff\"]\n\tclean = \"touch '");
+    config.extend(format!("{}'; cat\"\n", ran.display()).as_bytes());
+    fs::write(root.join(".git/config"), config).unwrap();
+    fs::create_dir_all(root.join(".git/info")).unwrap();
+    fs::write(root.join(".git/info/attributes"), b"* filter=\xff\n").unwrap();
+    fs::write(tree.join("text"), "b\n").unwrap();
+    let listed = worktrees::list(&root).await.unwrap();
+    assert!(!ran.exists(), "a list ran a command of the repository");
+    assert!(listed.found[0].trouble.as_ref().unwrap().contains("odd name"), "{listed:?}");
+}
+
+#[tokio::test]
+async fn what_submodules_hold_is_named_before_it_is_lost() {
+    let bench = Bench::new(&["app"]);
+    let (root, tree) = repository(&bench, "svc-00000001");
+    let sub = tree.join("sub");
+    fs::create_dir(&sub).unwrap();
+    assert!(git(&sub, "init -q -b main") && git(&sub, "commit -q --allow-empty -m first"));
+    assert!(git(&tree, "add sub") && git(&tree, "commit -q -m sub"));
+    fs::write(sub.join("unsaved"), "work\n").unwrap();
+    let found = worktrees::named(&root, "svc-00000001").await.unwrap();
+    assert_eq!((found.changed, found.has_submodules), (Some(0), true));
+    add(&root, "svc-00000002");
+    let plain = worktrees::named(&root, "svc-00000002").await.unwrap();
+    assert!(!plain.has_submodules);
+}
+
+#[tokio::test]
+async fn a_repository_may_name_files_below_the_home_directory() {
+    let bench = Bench::new(&["app"]);
+    let (root, _) = repository(&bench, "svc-00000001");
+    assert!(git(&root, "config core.excludesFile ~/.ignored-by-nobody"));
+    assert_eq!(worktrees::named(&root, "svc-00000001").await.unwrap().trouble, None);
+}
+
+#[tokio::test]
+async fn new_files_are_counted_one_by_one() {
+    let bench = Bench::new(&["app"]);
+    let (root, tree) = repository(&bench, "svc-00000001");
+    fs::create_dir(tree.join("new")).unwrap();
+    for name in ["one", "two", "three"] {
+        fs::write(tree.join("new").join(name), "work\n").unwrap();
+    }
+    assert_eq!(worktrees::named(&root, "svc-00000001").await.unwrap().changed, Some(3));
+}
+
+#[tokio::test]
+async fn a_lock_is_told_with_its_reason() {
+    let bench = Bench::new(&["app"]);
+    let (root, tree) = repository(&bench, "svc-00000001");
+    assert_eq!(worktrees::lock_reason(&tree), None);
+    assert!(git(&root, "worktree lock --reason mine .claude/worktrees/svc-00000001"));
+    assert_eq!(worktrees::lock_reason(&tree).as_deref(), Some("mine"));
+}
+
 #[tokio::test]
 async fn a_worktree_behind_a_long_list_is_found_by_its_name() {
     let bench = Bench::new(&["app"]);
