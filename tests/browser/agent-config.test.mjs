@@ -86,6 +86,7 @@ for (const [width, height, name] of [
     await fill(at('/PostToolUse/0/hooks/0/timeout'), 'soon');
     await says('.help-error', 'number of seconds');
     await fill(at('/PostToolUse/0/hooks/0/timeout'), '30');
+    await seen(part('hook-event'));
     await page.select(part('hook-event'), 'Stop');
     await fill(at('/Stop/0/hooks/0/command'), './scripts/notify.sh "$SESSION"');
     await shot(`agent-config-${name}-form`);
@@ -178,6 +179,7 @@ test('secrets stay where they are, and none is shown', async () => {
 
 test('edits are still there after a look at another part', async () => {
   await open('hooks');
+  await seen(part('hook-event'));
   await page.select(part('hook-event'), 'SessionEnd');
   await fill(at('/SessionEnd/0/hooks/0/command'), 'bye');
   await open('permissions');
@@ -204,6 +206,7 @@ test('rules are added, and what is wrong stands at its field', async () => {
   await press(`[aria-label="Allow"] ${part('config-add')}`);
   await says('.help-error', 'Write a rule');
   await fill(at('/allow/0'), 'Bash(npm run test:*)');
+  await seen(at('/defaultMode'));
   await page.select(at('/defaultMode'), 'plan');
   await save();
   await gone(part('config-review'));
@@ -243,6 +246,7 @@ test('a server is added, edited, removed and decided about', async () => {
   await open('mcp', '&scope=user');
   await fill(`${part('config-new')} input`, 'remote');
   await press(part('config-new-add'));
+  await seen('[data-server="remote"] select');
   await page.select('[data-server="remote"] select', 'http');
   await fill(at('/remote/url'), 'ftp://x');
   await says('.help-error', 'begins with https://');
@@ -331,6 +335,7 @@ test('instructions and skills of each scope have their own file', async () => {
   await seen('[aria-label="Skills with their files"] ' + part('config-new'));
   await fill(`.config-body > ${part('config-new')} input`, 'deploy');
   await press(`.config-body > ${part('config-new')} ${part('config-new-add')}`);
+  await seen(at('/deploy'));
   await page.select(at('/deploy'), 'name-only');
   await save();
   await gone(part('config-review'));

@@ -234,10 +234,11 @@ fn a_stopped_job_stays_and_a_removed_one_goes() {
         let record = agent.until_record(&id, "state", "stopped");
         assert_eq!((&record["detail"], &record["tempo"]), (&json!("stopped"), &json!("idle")));
         assert_eq!(record["name"], "night work", "{}", agent.name);
-        let removed = agent.run(&["rm", &id]);
-        assert_eq!(removed.stdout, format!("removed {id}\n"), "{}", agent.name);
-        assert!(!agent.job(&id).exists(), "{}", agent.name);
+        // With a job at work the agent's service stays: alone it ends after 5 s, and answers no more.
         let live = agent.dispatch(&["--", "work"]);
+        let removed = agent.run(&["rm", &id]);
+        assert_eq!(removed.stdout, format!("removed {id}\n"), "{}: {removed:?}", agent.name);
+        assert!(!agent.job(&id).exists(), "{}", agent.name);
         assert_eq!(agent.run(&["rm", &live]).stdout, format!("removed {live}\n"), "{}", agent.name);
         assert!(!agent.job(&live).exists(), "{}", agent.name);
     }

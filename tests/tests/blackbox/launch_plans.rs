@@ -237,6 +237,8 @@ async fn what_cannot_start_at_the_reset_says_why_until_a_person_has_seen_it() {
     let first = plan_session(&server, "gone").await;
     let second = plan_session(&server, "untrusted-since").await;
     fs::remove_dir_all(gone).unwrap();
+    let is_gone = |state: &State| (!state.projects.contains_key("gone")).then_some(());
+    events.until("one project less", is_gone).await;
     fs::write(world.agent_config(), r#"{ "remoteDialogSeen": true }"#).unwrap();
     clock.set(HOUR + MARGIN);
     let reasons = events
