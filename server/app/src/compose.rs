@@ -534,7 +534,6 @@ impl UseCases {
             },
             housekeeping: Housekeeping {
                 registry: Arc::clone(&registry),
-                clock,
                 retention,
                 temporaries,
                 tasks: tasks.clone(),

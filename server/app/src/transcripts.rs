@@ -22,6 +22,7 @@ use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};
 use files::{File, Files};
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_ports::Clock;
 use svc_projects::Project;
+use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, SessionRef};
 use svc_shared::internal::conversations::{
@@ -104,7 +106,7 @@ impl Transcripts {
                 }
             }
             sessions.sort_by_cached_key(|one| {
-                let last = one.last_ts.map(svc_shared::Timestamp::as_millis);
+                let last = one.last_ts.map(Timestamp::as_millis);
                 Reverse((one.live, last, one.conversation.to_string()))
             });
             ConversationList { project: project.name.to_string(), sessions, pending_files }
@@ -245,7 +247,10 @@ impl Transcripts {
             is_subagent: index.is_subagent(),
             size_bytes: listed.size.max(index.offset()),
             worktree: index.cwd.as_deref().and_then(|cwd| worktree(&project.path, cwd)),
-            instance_id: holder.flatten(),
+            instance_id: match holder {
+                Some(by) => by,
+                None => live.left.get(file.listed().id.expose()).map(|(_, by)| by.clone()),
+            },
             skipped_lines: index.skipped,
             conversation,
         })
@@ -275,18 +280,36 @@ impl Transcripts {
         let working = sessions.filter_map(|session| {
             Some((session.session_ref.clone()?, session.parent_instance.clone()))
         });
-        Live(held.chain(working).collect())
+        let mut left: HashMap<String, (Option<Timestamp>, InstanceId)> = HashMap::new();
+        self.copies.each(|bridge| {
+            // By its own id: a token for each of all rows takes long.
+            let Some(held) = bridge.conversation.as_ref().filter(|_| !bridge.is_live()) else {
+                return;
+            };
+            let this = (bridge.started_at, bridge.id.clone());
+            match left.get_mut(held.expose()) {
+                Some(before) if before.0 < this.0 => *before = this,
+                Some(_) => {}
+                None => drop(left.insert(held.expose().to_owned(), this)),
+            }
+        });
+        Live { held: held.chain(working).collect(), left }
     }
 }
 
-/// The conversations that are worked on, with the instance where it is known.
-struct Live(Vec<(SessionRef, Option<InstanceId>)>);
+/// Who holds which conversation.
+struct Live {
+    /// Those that are worked on, with the instance where it is known.
+    held: Vec<(SessionRef, Option<InstanceId>)>,
+    /// The ended instance that held one last, by the id of the conversation.
+    left: HashMap<String, (Option<Timestamp>, InstanceId)>,
+}
 
 impl Live {
     #[expect(clippy::option_option, reason = "nobody, somebody unknown, an instance")]
     fn holder(&self, file: &File, reference: &SessionRef) -> Option<Option<InstanceId>> {
         debug_assert_eq!(file.reference.as_ref(), Some(reference), "the file of another one");
-        let mut found = self.0.iter().filter(|(held, _)| held == reference).map(|(_, by)| by);
+        let mut found = self.held.iter().filter(|(held, _)| held == reference).map(|(_, by)| by);
         let first = found.next()?.clone();
         Some(first.or_else(|| found.find_map(Clone::clone)))
     }

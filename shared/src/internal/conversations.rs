@@ -90,7 +90,7 @@ pub struct Conversation {
     /// The git worktree it works in; null for the project itself.
     #[serde(default)]
     pub worktree: Option<String>,
-    /// The instance that holds it now.
+    /// The instance that holds it now, or the ended one that held it last.
     #[serde(default)]
     pub instance_id: Option<InstanceId>,
     /// Lines that could not be read: damaged, or longer than 8 MiB.

@@ -185,6 +185,10 @@ async fn a_follower_learns_that_nobody_works_on_the_conversation_any_more() {
     until(true).await;
     server.client.stop(row.instance_id.as_str()).await.expect(200);
     until(false).await;
+    // Its own page still finds it.
+    let list = server.client.get("/api/projects/app/transcripts").await.expect(200).json();
+    let held = &list["sessions"][0];
+    assert_eq!((&held["live"], &held["instance_id"]), (&json!(false), &json!(row.instance_id)));
 }
 
 #[tokio::test]

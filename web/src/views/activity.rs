@@ -249,12 +249,15 @@ fn rows(events: &[Event], with_project: bool) -> Vec<AnyView> {
         }
         let label = shown(&event.project).into_owned();
         let project = with_project.then(|| {
-            // The bridge may be forgotten; the project page tells what is left of it.
-            let href = match (&event.instance, &event.job) {
-                (Some(id), _) => browser::session_href(id),
+            // A forgotten session has no page; that of the project tells what is left of it.
+            let (store, event) = (page().store, event.clone());
+            let href = live(move || match (&event.instance, &event.job) {
+                (Some(id), _) if !store.is_loaded.get() || store.instance(id).is_some() => {
+                    browser::session_href(id)
+                }
                 (None, Some(id)) => browser::href(&crate::model::job::path(id)),
-                (None, None) => browser::project_href(&event.project),
-            };
+                (Some(_) | None, _) => browser::project_href(&event.project),
+            });
             view! { <a class="name" href=href><bdi>{label}</bdi></a> }
         });
         rows.push(

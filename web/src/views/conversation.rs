@@ -428,7 +428,12 @@ fn Hits(feed: TalkFeed, find: String, asked: RwSignal<String>) -> impl IntoView 
             match answer {
                 Ok(page) => {
                     next.set(page.next_cursor);
-                    found.update(|all| all.extend(page.turns.into_iter().map(Arc::new)));
+                    found.update(|all| {
+                        // The place is counted from the end: new turns bring old hits again.
+                        let last = all.last().map(|turn| turn.index);
+                        let is_new = |turn: &Turn| last.is_none_or(|last| turn.index < last);
+                        all.extend(page.turns.into_iter().filter(is_new).map(Arc::new));
+                    });
                 }
                 Err(why) => problem.set(Some(why)),
             }

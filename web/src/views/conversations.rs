@@ -14,6 +14,8 @@ use crate::views::home::Loading;
 use crate::views::times::When;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use std::sync::Arc;
+use svc_shared::api::instances::Instance;
 use svc_shared::internal::conversations::{Conversation, ConversationList};
 use svc_shared::paths;
 
@@ -123,15 +125,14 @@ fn row(project: &str, one: &Conversation) -> AnyView {
 /// Read here when there is one, a list when there are several.
 #[component]
 pub fn OfSession(
-    /// Instance id.
-    id: String,
-    /// Its project.
-    project: String,
+    /// The record.
+    bridge: Signal<Arc<Instance>>,
 ) -> impl IntoView {
     let found = RwSignal::new(Found::None);
+    let (project, id) =
+        bridge.with_untracked(|it| (it.project.clone(), it.instance_id.to_string()));
     let (project, id) = (StoredValue::new(project), StoredValue::new(id));
     let again = move || read(project.get_value(), found);
-    again();
     let own = memo(move || {
         let list = match found.get() {
             Some(Ok(list)) => list,
@@ -141,6 +142,13 @@ pub fn OfSession(
             one.instance_id.as_ref().is_some_and(|held| id.with_value(|id| held.as_str() == id))
         };
         list.sessions.into_iter().filter(is_own).collect::<Vec<_>>()
+    });
+    // It appears with the first message, which the record tells of.
+    effect(move || {
+        bridge.track();
+        if own.with_untracked(Vec::is_empty) {
+            again();
+        }
     });
     dynamic(move || match found.get() {
         None => view! { <Loading /> }.into_any(),

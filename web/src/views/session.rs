@@ -185,7 +185,7 @@ fn Known(id: String) -> impl IntoView {
                     "terminal" => view! { <TerminalPanel id=own_id.clone() /> }.into_any(),
                     "changes" => view! { <ChangesPanel path=paths::changes_of_instance(&own_id) notices=paths::changes_notices(&own_id) /> }.into_any(),
                     "conversation" => view! {
-                        <OfSession id=own_id.clone() project=bridge.get_untracked().project.clone() />
+                        <OfSession bridge=bridge />
                     }.into_any(),
                     "activity" => view! { <Timeline about=own_id.clone() kind="instance" /> }.into_any(),
                     "details" => view! { <Details bridge=bridge /> }.into_any(),

@@ -64,6 +64,8 @@ impl Temporaries {
             log_files::directory(&self.config),
             state.join("run"),
             state.join("tls"),
+            state.join("hosted"),
+            crate::ops::deps::directory(&self.config),
         ];
         let beside = [self.config_file.clone(), svc_process::own_program::path().ok()];
         places.extend(beside.iter().flatten().filter_map(|file| file.parent().map(Path::to_owned)));

@@ -24,7 +24,6 @@ use std::os::unix::net::UnixDatagram as BlockingDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use svc_ports::Clock;
 use svc_store::Watch;
 use svc_watch::{Pace, Watcher};
 use tokio::net::UnixDatagram;
@@ -297,7 +296,6 @@ impl SessionWatch {
 /// Does what is done once a day.
 pub(crate) struct Housekeeping {
     pub registry: Arc<Registry>,
-    pub clock: Arc<dyn Clock>,
     pub retention: Arc<Retention>,
     pub temporaries: Arc<Temporaries>,
     pub tasks: Tasks,
@@ -311,7 +309,7 @@ impl Housekeeping {
             tokio::select! {
                 () = self.tasks.shutdown().cancelled() => return,
                 _ = day.tick() => {
-                    if let Err(error) = self.registry.store.prune_history(self.clock.now()).await {
+                    if let Err(error) = self.registry.store.prune_history(self.retention.now()).await {
                         warn!(error = %error, "old history was not dropped");
                     }
                     self.retention.prune().await;
