@@ -186,9 +186,4 @@ impl Answers {
     pub fn is_displaced(&self) -> bool {
         self.displaced.is_cancelled()
     }
-
-    /// Waits until another program has taken the control over.
-    pub async fn displaced(&self) {
-        self.displaced.cancelled().await;
-    }
 }

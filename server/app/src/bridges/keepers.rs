@@ -148,9 +148,11 @@ impl Keepers {
         Ok(connect_as(&sidecar, role).await?)
     }
 
-    /// The controlling connection to a session, while this process has one.
-    pub fn controller(&self, id: &InstanceId) -> Option<Controller> {
-        self.open.lock().get(id).map(|(_, controller)| controller.clone())
+    /// The controlling connection to this generation, while this process has one.
+    pub fn controller(&self, bridge: &Bridge) -> Option<Controller> {
+        let open = self.open.lock();
+        let (generation, controller) = open.get(&bridge.id)?;
+        (*generation == bridge.generation).then(|| controller.clone())
     }
 
     /// Remembers a controlling connection.
@@ -164,8 +166,9 @@ impl Keepers {
     /// # Errors
     /// See [`NotTyped`].
     pub async fn type_in(&self, bridge: &Bridge, text: &str) -> Result<(), NotTyped> {
-        let controller = self.controller_of(bridge).ok_or(NotTyped::Silent)?;
-        match controller.type_in(text).await {
+        // Not held while control is taken back: a keeper does not end while somebody is connected.
+        let typed = self.controller(bridge).ok_or(NotTyped::Silent)?.type_in(text).await;
+        match typed {
             Err(NotTyped::Displaced) => self.regained(bridge).await?.type_in(text).await,
             done => done,
         }
@@ -176,20 +179,15 @@ impl Keepers {
     /// # Errors
     /// See [`NotTyped`], with whether the text stands in the terminal.
     pub async fn type_line(&self, bridge: &Bridge, text: &str) -> Result<(), (NotTyped, bool)> {
-        let controller = self.controller_of(bridge).ok_or((NotTyped::Silent, false))?;
-        let (rest, stands) = match controller.type_line(text).await {
+        let controller = self.controller(bridge).ok_or((NotTyped::Silent, false))?;
+        let typed = controller.type_line(text).await;
+        drop(controller); // as above
+        let (rest, stands) = match typed {
             Err((NotTyped::Displaced, stands)) => (if stands { "" } else { text }, stands),
             done => return done,
         };
-        drop(controller); // a keeper does not end while somebody is connected
         let controller = self.regained(bridge).await.map_err(|error| (error, stands))?;
         controller.type_line(rest).await.map_err(|(error, now)| (error, stands || now))
-    }
-
-    fn controller_of(&self, bridge: &Bridge) -> Option<Controller> {
-        let open = self.open.lock();
-        let (generation, controller) = open.get(&bridge.id)?;
-        (*generation == bridge.generation).then(|| controller.clone())
     }
 
     /// The next controlling connection, after another program took it over.
@@ -200,7 +198,7 @@ impl Keepers {
                 let opened = self.open.opened.notified();
                 tokio::pin!(opened);
                 opened.as_mut().enable();
-                match self.controller_of(bridge) {
+                match self.controller(bridge) {
                     Some(controller) if !controller.is_displaced() => return controller,
                     Some(_) | None => opened.await,
                 }

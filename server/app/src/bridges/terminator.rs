@@ -138,7 +138,7 @@ impl Terminator {
     /// A session is asked through its keeper, while this process is connected to it.
     async fn interrupt(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Signalled {
         if bridge.is_interactive()
-            && let Some(controller) = self.keepers.controller(&bridge.id)
+            && let Some(controller) = self.keepers.controller(bridge)
             && controller.stop(self.config.claude.stop_grace).await
         {
             return Signalled::Sent;

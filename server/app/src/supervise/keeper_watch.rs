@@ -127,23 +127,16 @@ async fn follow(keepers: Arc<Keepers>, bridge: Bridge, tx: watch::Sender<View>) 
                 let allowed = connection.welcome.session.input_allowed;
                 let (controller, answers) = Controller::new(connection.commands, allowed);
                 // Whoever types meanwhile finds the one before, and waits for this one.
-                let before = registered.replace(Registered::new(&keepers, &bridge, controller));
-                drop(before);
+                drop(registered.replace(Registered::new(&keepers, &bridge, controller)));
                 let state = connection.welcome.session.state;
                 let _ = tx.send(View { reach: Reach::Connected, state }); // nobody looks: fine
                 let mut events = connection.events;
-                loop {
-                    let event = tokio::select! {
-                        biased;
-                        () = answers.displaced(), if keepers.takes_back => continue 'connect,
-                        event = events.next() => event,
-                    };
-                    let Ok(event) = event else { break };
+                while let Ok(event) = events.next().await {
                     answers.hear(&event);
-                    let is_whole = !(keepers.takes_back && answers.is_displaced());
-                    if let FromKeeper::State(state) = event
-                        && is_whole
-                    {
+                    if keepers.takes_back && answers.is_displaced() {
+                        continue 'connect;
+                    }
+                    if let FromKeeper::State(state) = event {
                         tx.send_modify(|view| view.learn(state));
                     }
                 }

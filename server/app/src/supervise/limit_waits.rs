@@ -251,7 +251,7 @@ impl LimitWaits {
         match session {
             Session::Job(_) => true,
             Session::Direct(_) => self.hosted.parts.link.connected().is_some(),
-            Session::Interactive(bridge) => self.keepers.controller(&bridge.id).is_some(),
+            Session::Interactive(bridge) => self.keepers.controller(bridge).is_some(),
         }
     }
 

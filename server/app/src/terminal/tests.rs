@@ -98,21 +98,17 @@ impl World {
 
     /// The next connection of the service, after the greeting and its subscription.
     async fn keeper(&self) -> Keeper {
-        let (stream, _) =
-            tokio::time::timeout(DEADLINE, self.listener.accept()).await.unwrap().unwrap();
-        let mut keeper = Keeper(stream);
-        assert_eq!(keeper.read().await["t"], "hello");
-        keeper.welcome(&self.identity).await;
+        let mut keeper = self.greeted("observer").await;
         assert_eq!(keeper.read().await["t"], "sub");
         keeper
     }
 
-    /// The next connection of the service that controls, after the greeting.
-    async fn controlled(&self) -> Keeper {
-        let (stream, _) =
-            tokio::time::timeout(DEADLINE, self.listener.accept()).await.unwrap().unwrap();
-        let mut keeper = Keeper(stream);
-        assert_eq!(keeper.read().await["role"], "controller");
+    /// The next connection of the service, which has this role, after the greeting.
+    async fn greeted(&self, role: &str) -> Keeper {
+        let accepted = tokio::time::timeout(DEADLINE, self.listener.accept()).await;
+        let mut keeper = Keeper(accepted.unwrap().unwrap().0);
+        let hello = keeper.read().await;
+        assert_eq!((&hello["t"], &hello["role"]), (&json!("hello"), &json!(role)));
         keeper.welcome(&self.identity).await;
         keeper
     }
@@ -308,14 +304,9 @@ async fn what_is_typed_goes_to_the_keeper_and_the_audit_log_names_who_typed() {
     // The one controlling connection of the service: typing opens none of its own.
     let bridge = Bridge { keeper: Some(world.identity.clone()), ..world.bridge.clone() };
     let keepers = Arc::clone(&world.terminals().keepers);
-    let (hold, accepted) = tokio::join!(keepers.connect(&bridge, Role::Controller), async {
-        let (stream, _) = world.listener.accept().await.unwrap();
-        let mut keeper = Keeper(stream);
-        assert_eq!(keeper.read().await["role"], "controller");
-        keeper.welcome(&world.identity).await;
-        keeper
-    });
-    let (hold, mut keeper) = (hold.unwrap(), accepted);
+    let connecting = keepers.connect(&bridge, Role::Controller);
+    let (hold, mut keeper) = tokio::join!(connecting, world.greeted("controller"));
+    let hold = hold.unwrap();
     let mut events = hold.events;
     let (controller, answers) = Controller::new(hold.commands, true);
     keepers.opened(&bridge, controller);
@@ -354,14 +345,14 @@ async fn control_that_another_program_took_is_taken_back_and_nothing_is_lost_or_
     let keepers = Arc::clone(&world.terminals().keepers);
     let tasks = crate::tasks::Tasks::default();
     let watch = KeeperWatch::start(&keepers, &tasks, &bridge);
-    let mut first = world.controlled().await;
+    let mut first = world.greeted("controller").await;
     let mut changes = watch.changes();
     changes.wait_for(|view| view.reach == Reach::Connected).await.unwrap();
     let refusal = json!({"t": "error", "code": "readonly", "detail": "only the controller may"});
     let grace = Duration::from_secs(9);
 
     // A stop is not called sent, so that the agent is signalled directly.
-    let controller = keepers.controller(&bridge.id).unwrap();
+    let controller = keepers.controller(&bridge).unwrap();
     let (took, ()) = tokio::join!(controller.stop(grace), async {
         assert_eq!(first.read().await["t"], "stop");
         first.say(refusal.clone()).await;
@@ -369,7 +360,7 @@ async fn control_that_another_program_took_is_taken_back_and_nothing_is_lost_or_
         first.say(json!({"t": "pong"})).await;
     });
     assert!(!took);
-    let mut second = world.controlled().await;
+    let mut second = world.greeted("controller").await;
     let regained = keepers.regained(&bridge).await.unwrap();
     let (took, ()) = tokio::join!(regained.stop(grace), async {
         assert_eq!(second.read().await["t"], "stop");
@@ -384,7 +375,7 @@ async fn control_that_another_program_took_is_taken_back_and_nothing_is_lost_or_
         second.say(json!({"t": "ack", "id": text["id"]})).await;
         assert_eq!(second.read().await["data_b64"], "DQ==");
         second.say(refusal.clone()).await;
-        let mut third = world.controlled().await;
+        let mut third = world.greeted("controller").await;
         let enter = third.read().await;
         assert_eq!(enter["data_b64"], "DQ==");
         third.say(json!({"t": "ack", "id": enter["id"]})).await;
@@ -394,7 +385,7 @@ async fn control_that_another_program_took_is_taken_back_and_nothing_is_lost_or_
 
     // An observer is told that the session is ready, and not its link.
     third.say(json!({"t": "state", "phase": "ready"})).await;
-    let _fourth = world.controlled().await;
+    let _fourth = world.greeted("controller").await;
 }
 
 #[tokio::test]
@@ -405,7 +396,7 @@ async fn a_command_beside_the_service_does_not_take_control_back() {
     let keepers = Arc::new(Keepers::new(&own.config, &own.host, false));
     let watch = KeeperWatch::start(&keepers, &crate::tasks::Tasks::default(), &bridge);
     let mut changes = watch.changes();
-    let mut keeper = world.controlled().await;
+    let mut keeper = world.greeted("controller").await;
     changes.wait_for(|view| view.reach == Reach::Connected).await.unwrap();
     keeper.say(json!({"t": "state", "phase": "ready"})).await;
     keeper.say(json!({"t": "state", "phase": "exited", "exit_code": 0})).await;
