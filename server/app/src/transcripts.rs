@@ -21,6 +21,7 @@ use crate::registry::copies::Copies;
 use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};
 use files::{File, Files};
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
@@ -249,7 +250,7 @@ impl Transcripts {
             worktree: index.cwd.as_deref().and_then(|cwd| worktree(&project.path, cwd)),
             instance_id: match holder {
                 Some(by) => by,
-                None => live.left.get(file.listed().id.expose()).map(|(_, by)| by.clone()),
+                None => live.left(&self.copies, file),
             },
             skipped_lines: index.skipped,
             conversation,
@@ -280,20 +281,7 @@ impl Transcripts {
         let working = sessions.filter_map(|session| {
             Some((session.session_ref.clone()?, session.parent_instance.clone()))
         });
-        let mut left: HashMap<String, (Option<Timestamp>, InstanceId)> = HashMap::new();
-        self.copies.each(|bridge| {
-            // By its own id: a token for each of all rows takes long.
-            let Some(held) = bridge.conversation.as_ref().filter(|_| !bridge.is_live()) else {
-                return;
-            };
-            let this = (bridge.started_at, bridge.id.clone());
-            match left.get_mut(held.expose()) {
-                Some(before) if before.0 < this.0 => *before = this,
-                Some(_) => {}
-                None => drop(left.insert(held.expose().to_owned(), this)),
-            }
-        });
-        Live { held: held.chain(working).collect(), left }
+        Live { held: held.chain(working).collect(), left: OnceCell::new() }
     }
 }
 
@@ -302,7 +290,9 @@ struct Live {
     /// Those that are worked on, with the instance where it is known.
     held: Vec<(SessionRef, Option<InstanceId>)>,
     /// The ended instance that held one last, by the id of the conversation.
-    left: HashMap<String, (Option<Timestamp>, InstanceId)>,
+    ///
+    /// Made when one is asked for: a page of a conversation at work needs none of it.
+    left: OnceCell<HashMap<String, (Option<Timestamp>, InstanceId)>>,
 }
 
 impl Live {
@@ -312,6 +302,27 @@ impl Live {
         let mut found = self.held.iter().filter(|(held, _)| held == reference).map(|(_, by)| by);
         let first = found.next()?.clone();
         Some(first.or_else(|| found.find_map(Clone::clone)))
+    }
+
+    /// The ended instance that held a conversation last. Looks at all rows once.
+    fn left(&self, copies: &Copies, file: &File) -> Option<InstanceId> {
+        let left = self.left.get_or_init(|| {
+            let mut left: HashMap<String, (Option<Timestamp>, InstanceId)> = HashMap::new();
+            copies.each(|bridge| {
+                // By its own id: a token for each of all rows takes long.
+                let Some(held) = bridge.conversation.as_ref().filter(|_| !bridge.is_live()) else {
+                    return;
+                };
+                let this = (bridge.started_at, bridge.id.clone());
+                match left.get_mut(held.expose()) {
+                    Some(before) if before.0 < this.0 => *before = this,
+                    Some(_) => {}
+                    None => drop(left.insert(held.expose().to_owned(), this)),
+                }
+            });
+            left
+        });
+        left.get(file.listed().id.expose()).map(|(_, by)| by.clone())
     }
 }
 
