@@ -66,7 +66,7 @@ pub fn reason(reason: ExitReason) -> Option<&'static str> {
         ExitReason::OutOfMemory => "killed, out of memory",
         ExitReason::Killed | ExitReason::Unknown | ExitReason::CleanExit => return None,
         ExitReason::ExternalStop => "terminated by another process",
-        ExitReason::OperatorStop => "by you",
+        ExitReason::OperatorStop => "stopped on purpose",
         ExitReason::SessionEnded => "the session ended",
         ExitReason::NotRegistered => "not ready before the startup timeout",
         ExitReason::BinaryNotFound => "the agent program was not found",

@@ -136,7 +136,6 @@ impl Timeline {
 fn in_words(raw: &str) -> String {
     match raw.parse::<ExitReason>() {
         Ok(reason) => match words::reason(reason) {
-            Some("by you") => "stopped on purpose".to_owned(),
             Some(words) => words.to_owned(),
             None => raw.replace('_', " "),
         },
