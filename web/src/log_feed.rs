@@ -218,8 +218,7 @@ impl Feed {
         }) else {
             return;
         };
-        let now = self.page.clock.now();
-        let added = self.log.try_update_value(|log| log.append(frames, now)).unwrap_or(0);
+        let added = self.log.try_update_value(|log| log.append(frames)).unwrap_or(0);
         self.publish();
         self.arrived.update(|n| *n += added);
     }

@@ -76,8 +76,8 @@ pub enum Entry {
         kind: MarkKind,
         /// Generation from here on.
         generation: u32,
-        /// When it happened, or else when it was read; milliseconds.
-        at: i64,
+        /// When it happened, in milliseconds, where that is known.
+        at: Option<i64>,
     },
 }
 
@@ -144,7 +144,7 @@ impl Log {
     }
 
     /// Adds what came in; returns how many lines that were.
-    pub fn append(&mut self, frames: impl IntoIterator<Item = LogFrame>, now: i64) -> usize {
+    pub fn append(&mut self, frames: impl IntoIterator<Item = LogFrame>) -> usize {
         let mut added = 0;
         for frame in frames {
             let entry = match frame {
@@ -168,8 +168,7 @@ impl Log {
                     if kind == MarkKind::Ended && self.ends_with_ended(generation) {
                         continue; // a reconnect repeats where the log stands
                     }
-                    let at = at.map_or(now, Timestamp::as_millis);
-                    Entry::Mark { kind, generation, at }
+                    Entry::Mark { kind, generation, at: at.map(Timestamp::as_millis) }
                 }
             };
             self.push(entry);
@@ -400,8 +399,8 @@ mod tests {
     fn output_is_added_once_for_a_generation_and_known_as_output() {
         let printed = || LogFrame::Output { generation: 1, lines: vec!["fatal".into()] };
         let mut log = Log::default();
-        assert_eq!(log.append([line(1), printed(), ended()], 0), 2);
-        assert_eq!(log.append([printed(), ended()], 0), 0, "a reconnect says it again");
+        assert_eq!(log.append([line(1), printed(), ended()]), 2);
+        assert_eq!(log.append([printed(), ended()]), 0, "a reconnect says it again");
         let outputs: Vec<bool> = log
             .chunks()
             .flat_map(|chunk| chunk.rows.iter())
@@ -415,12 +414,12 @@ mod tests {
     }
 
     #[test]
-    fn an_end_has_its_own_time_and_not_that_of_the_reader() {
+    fn a_mark_has_its_own_time_or_none_and_not_that_of_the_reader() {
         let mut log = Log::default();
-        log.append([ended()], 9_000);
+        log.append([ended()]);
         let gap = LogFrame::Mark { kind: MarkKind::Gap, generation: 1, at: None };
-        log.append([gap], 9_000);
-        let at: Vec<i64> = log
+        log.append([gap]);
+        let at: Vec<Option<i64>> = log
             .chunks()
             .flat_map(|chunk| chunk.rows.iter())
             .filter_map(|row| match row {
@@ -428,13 +427,13 @@ mod tests {
                 Entry::Line { .. } => None,
             })
             .collect();
-        assert_eq!(at, [40, 9_000]);
+        assert_eq!(at, [Some(40), None]);
     }
 
     #[test]
     fn the_buffer_keeps_the_newest_lines_and_knows_where_to_go_on() {
         let mut log = Log::default();
-        assert_eq!(log.append((0..MAX_LINES + 250).map(line), 0), MAX_LINES + 250);
+        assert_eq!(log.append((0..MAX_LINES + 250).map(line)), MAX_LINES + 250);
         assert!(log.lines() <= MAX_LINES && log.lines() > MAX_LINES - 2 * CHUNK);
         assert_eq!(log.resume_at(), Some("1:10249"));
         assert!(log.tail(2).ends_with("line 10248\nline 10249"));
@@ -457,7 +456,7 @@ mod tests {
     #[test]
     fn the_lines_above_a_chunk_are_counted_without_marks() {
         let mut log = Log::default();
-        log.append((0..250).map(line).chain([ended()]), 0);
+        log.append((0..250).map(line).chain([ended()]));
         assert_eq!([0, 1, 2].map(|id| log.lines_above(id)), [0, 100, 200]);
         log.prepend(page(&["a", "b"], None), false);
         assert_eq!([-1, 0, 2].map(|id| log.lines_above(id)), [0, 2, 202]);
@@ -466,7 +465,7 @@ mod tests {
     #[test]
     fn older_pages_join_without_a_doubled_line() {
         let mut log = Log::default();
-        log.append([line(7), line(8)], 0);
+        log.append([line(7), line(8)]);
         let Older::Before { cursor, again } = log.older() else {
             panic!("nothing older");
         };
@@ -482,7 +481,7 @@ mod tests {
     #[test]
     fn chunks_put_in_front_do_not_rename_the_others() {
         let mut log = Log::default();
-        log.append((0..150).map(line), 0);
+        log.append((0..150).map(line));
         let before: Vec<i64> = log.chunks().map(|c| c.id).collect();
         log.prepend(page(&["a", "b"], None), false);
         let after: Vec<i64> = log.chunks().map(|c| c.id).collect();
@@ -493,7 +492,7 @@ mod tests {
     #[test]
     fn a_repeated_end_after_a_reconnect_is_shown_once() {
         let mut log = Log::default();
-        log.append([line(1), ended(), ended()], 5);
+        log.append([line(1), ended(), ended()]);
         let rows: usize = log.chunks().map(|c| c.rows.len()).sum();
         assert_eq!((rows, log.lines()), (2, 1));
     }
@@ -501,7 +500,7 @@ mod tests {
     #[test]
     fn hits_are_found_in_lines_and_not_in_marks() {
         let mut log = Log::default();
-        log.append([line(1), ended(), line(12), line(2)], 0);
+        log.append([line(1), ended(), line(12), line(2)]);
         assert_eq!(log.hits(&Needle::new("LINE 1")), [(0, 0), (0, 2)]);
         assert!(log.hits(&Needle::new("ended")).is_empty());
         assert!(log.hits(&Needle::new("")).is_empty());

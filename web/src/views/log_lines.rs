@@ -97,17 +97,17 @@ fn view_row(reader: Reader, chunk: i64, at: usize, row: Entry) -> AnyView {
     }
 }
 
-fn view_mark(kind: MarkKind, generation: u32, at: i64) -> AnyView {
+fn view_mark(kind: MarkKind, generation: u32, at: Option<i64>) -> AnyView {
     let (text, tone, name) = match kind {
         MarkKind::Resumed => (words::resumed(generation), "tone-ok", "resumed"),
         MarkKind::Rotated => (words::ROTATED.to_owned(), "", "rotated"),
         MarkKind::Gap => (words::GAP.to_owned(), "tone-warn", "gap"),
         MarkKind::Ended => (words::ENDED.to_owned(), "", "ended"),
     };
-    let seen = time::clock(Timestamp::from_millis(at), prefs::zone(at));
+    let at = at.map(|at| time::clock(Timestamp::from_millis(at), prefs::zone(at)));
     view! {
         <div class=format!("log-mark {tone}") role="separator" data-testid="log-mark" data-mark=name>
-            <b>{text}</b> <span class="num">{seen}</span>
+            <b>{text}</b> {at.map(|at| view! { <span class="num">{at}</span> })}
         </div>
     }
     .into_any()
