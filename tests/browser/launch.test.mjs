@@ -13,7 +13,7 @@ let machine;
 let browser;
 let page;
 let complaints;
-let seen, press, says, gone, shot;
+let seen, press, says, gone, pick, shot;
 let sent;
 
 const LAUNCHES = (request) =>
@@ -66,7 +66,7 @@ before(async () => {
   writeFileSync(join(docs, '.mcp.json'), JSON.stringify({ mcpServers: { jira: { command: 'x' } } }));
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, says, gone, pick, shot } = person(page));
   await page.setViewport({ width: 1280, height: 900 });
 });
 
@@ -96,8 +96,8 @@ test('every kind of this version is listed with what it does, and no other takes
 });
 
 test('H131: what is chosen is what is sent, once, with a key', async () => {
-  await page.select('#launch-permission', 'plan');
-  await page.select('#launch-spawn', 'same-dir');
+  await pick('#launch-permission', 'plan');
+  await pick('#launch-spawn', 'same-dir');
   await page.type('#launch-name', '-no');
   await cannot();
   await reason('session name cannot be used');
@@ -282,7 +282,7 @@ test('answers other than a launch say what happened and what comes next', async 
   });
 
   await t.test('not trusted after all: the gate opens over the same choices', async () => {
-    await other.select('#launch-permission', 'plan');
+    await hand.pick('#launch-permission', 'plan');
     answer = refuse(409, 'not_trusted');
     await hand.press(part('launch-submit'));
     await hand.seen(part('trust-gate'));
@@ -300,7 +300,19 @@ test('answers other than a launch say what happened and what comes next', async 
     await hand.gone(part('launch-dialog'));
     await hand.says(part('toast'), 'Still launching in web');
     assert.equal(JSON.parse(request.postData()).trust, true);
-    await request.continue();
+    // The session is there before the answer is: the message is that of every launch.
+    answer = (same) => same.continue();
+    const reply = await other.evaluate(
+      async (url, headers, body) => {
+        const told = await fetch(url, { method: 'POST', headers, body });
+        return { status: told.status, body: await told.text() };
+      },
+      request.url(),
+      request.headers(),
+      request.postData(),
+    );
+    await hand.says(`${part('project-row')}[data-project="web"]`, '1 running');
+    await request.respond({ contentType: 'application/json', ...reply });
     await hand.says(part('toast'), 'started in web');
   });
   await other.close();

@@ -477,9 +477,7 @@ impl Page {
         });
         match now {
             // The stream was faster than the answer.
-            Some(bridge) => {
-                self.say.notice(outcome::settled(&bridge, words::started_plain(&bridge.project)))
-            }
+            Some(bridge) => self.say.notice(outcome::started(&bridge)),
             None => self.say.notice(notice),
         }
     }

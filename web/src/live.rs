@@ -13,7 +13,7 @@ use crate::reactive::{effect, memo};
 use crate::say::Say;
 use crate::socket::{Heard, Socket};
 use crate::store::Store;
-use crate::text::{page as words, session, status};
+use crate::text::page as words;
 use crate::{api, browser, focus, notify};
 use leptos::leptos_dom::helpers::TimeoutHandle;
 use leptos::prelude::*;
@@ -484,9 +484,7 @@ impl Live {
             self.say.notice(outcome::failed(bridge));
         } else if followed && !bridge.intentional_stop {
             // A stop on purpose is told by what stopped it.
-            let kind = status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string());
-            let ready = session::started(&kind, &bridge.project);
-            self.say.notice(outcome::settled(bridge, ready));
+            self.say.notice(outcome::started(bridge));
         }
     }
 

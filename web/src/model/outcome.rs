@@ -114,6 +114,12 @@ fn kind(bridge: &Instance) -> String {
     status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string())
 }
 
+/// The message about a launch, as far as it is known now.
+#[must_use]
+pub fn started(bridge: &Instance) -> Notice {
+    settled(bridge, words::started(&kind(bridge), &bridge.project))
+}
+
 /// The message about a bridge that the user waits for.
 ///
 /// While the bridge is starting, the message follows it.
@@ -195,7 +201,7 @@ pub fn launched(result: &SpawnResult, asked: &SpawnRequest, zone: i32) -> Vec<No
     let id = bridge.instance_id.to_string();
     let reason = result.outcome.reason_code.as_ref().and_then(|w| w.known());
     let first = match (result.outcome.created, reason) {
-        (true, _) => settled(bridge, words::started(&kind(bridge), &bridge.project)),
+        (true, _) => started(bridge),
         (false, Some(NotCreated::ExternalReattached)) => {
             Notice::new(Level::Info, words::reattached(&bridge.project), words::REATTACHED_BODY)
                 .then(Then::View(id))

@@ -234,8 +234,3 @@ pub fn remark(project: &str) -> String {
 pub fn ended_early(project: &str, status: &str) -> String {
     format!("{project}: {status}")
 }
-/// A launch that became ready, without its kind.
-#[must_use]
-pub fn started_plain(project: &str) -> String {
-    format!("{project} is running")
-}
