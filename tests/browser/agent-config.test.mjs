@@ -12,7 +12,7 @@ import { world } from './world.mjs';
 
 const SECRET = 'hunter2hunter2hunter2';
 let machine, browser, page, complaints, dir;
-let seen, go, press, gone, says, shot;
+let seen, go, press, gone, says, pick, shot;
 
 before(async () => {
   const config_write = { enabled: true, allow_user_scope: true };
@@ -21,7 +21,7 @@ before(async () => {
   mkdirSync(join(dir, '.claude'));
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, go, press, gone, says, shot } = person(page));
+  ({ seen, go, press, gone, says, pick, shot } = person(page));
   await page.setViewport({ width: 1440, height: 900 });
   await page.goto(`${machine.url}/ui/projects/ledger`, { waitUntil: 'load' });
 });
@@ -86,8 +86,7 @@ for (const [width, height, name] of [
     await fill(at('/PostToolUse/0/hooks/0/timeout'), 'soon');
     await says('.help-error', 'number of seconds');
     await fill(at('/PostToolUse/0/hooks/0/timeout'), '30');
-    await seen(part('hook-event'));
-    await page.select(part('hook-event'), 'Stop');
+    await pick(part('hook-event'), 'Stop');
     await fill(at('/Stop/0/hooks/0/command'), './scripts/notify.sh "$SESSION"');
     await shot(`agent-config-${name}-form`);
     if (name === 'phone') await press(part('config-to-review'));
@@ -179,8 +178,7 @@ test('secrets stay where they are, and none is shown', async () => {
 
 test('edits are still there after a look at another part', async () => {
   await open('hooks');
-  await seen(part('hook-event'));
-  await page.select(part('hook-event'), 'SessionEnd');
+  await pick(part('hook-event'), 'SessionEnd');
   await fill(at('/SessionEnd/0/hooks/0/command'), 'bye');
   await open('permissions');
   await seen(part('config-add'));
@@ -206,8 +204,7 @@ test('rules are added, and what is wrong stands at its field', async () => {
   await press(`[aria-label="Allow"] ${part('config-add')}`);
   await says('.help-error', 'Write a rule');
   await fill(at('/allow/0'), 'Bash(npm run test:*)');
-  await seen(at('/defaultMode'));
-  await page.select(at('/defaultMode'), 'plan');
+  await pick(at('/defaultMode'), 'plan');
   await save();
   await gone(part('config-review'));
   assert.deepEqual(settings().permissions, { allow: ['Bash(npm run test:*)'], defaultMode: 'plan' });
@@ -246,8 +243,7 @@ test('a server is added, edited, removed and decided about', async () => {
   await open('mcp', '&scope=user');
   await fill(`${part('config-new')} input`, 'remote');
   await press(part('config-new-add'));
-  await seen('[data-server="remote"] select');
-  await page.select('[data-server="remote"] select', 'http');
+  await pick('[data-server="remote"] select', 'http');
   await fill(at('/remote/url'), 'ftp://x');
   await says('.help-error', 'begins with https://');
   await fill(at('/remote/url'), 'https://mcp.example/x');
@@ -335,8 +331,7 @@ test('instructions and skills of each scope have their own file', async () => {
   await seen('[aria-label="Skills with their files"] ' + part('config-new'));
   await fill(`.config-body > ${part('config-new')} input`, 'deploy');
   await press(`.config-body > ${part('config-new')} ${part('config-new-add')}`);
-  await seen(at('/deploy'));
-  await page.select(at('/deploy'), 'name-only');
+  await pick(at('/deploy'), 'name-only');
   await save();
   await gone(part('config-review'));
   assert.deepEqual(settings().skillOverrides, { deploy: 'name-only' });

@@ -15,7 +15,7 @@ const LAUNCHES = (request) =>
   request.method() === 'POST' && /\/api\/instances\?wait=0$/.test(request.url());
 
 let machine, browser, page, complaints;
-let seen, press, says, gone, shot;
+let seen, press, says, gone, pick, shot;
 
 before(async () => {
   machine = await world(
@@ -30,7 +30,7 @@ before(async () => {
   git('commit', '-q', '-m', 'first');
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, says, gone, pick, shot } = person(page));
 });
 
 after(async () => {
@@ -66,12 +66,12 @@ for (const [name, width, height] of [['phone', 390, 844], ['desk', 1440, 900]]) 
     await press(part('launch-kind-pty'));
     const places = await page.$$eval('#launch-spawn option', (all) => all.map((o) => o.value));
     assert.deepEqual(places, ['same-dir', 'worktree']);
-    await page.select('#launch-spawn', 'worktree');
+    await pick('#launch-spawn', 'worktree');
     await says(part('launch-dialog'), 'A checkout and a branch of its own');
     await page.type('#launch-name', `fix ${name}`);
     await press(part('launch-more'));
     await says('#launch-restart', 'As configured: never');
-    await page.select('#launch-restart', 'on-crash');
+    await pick('#launch-restart', 'on-crash');
     await says(part('launch-dialog'), 'Resumes the session after a crash');
     await says('#launch-says', 'Interactive Session in a worktree of its own');
     assert.equal(await sideways(), false);
@@ -117,7 +117,7 @@ test('a session beside a bridge is no second bridge, and the shared files are na
   // The repository has no commit to make a worktree from.
   await seen(`${part('launch-submit')}[aria-disabled="true"]`);
   await says(part('launch-checks'), 'needs at least one commit');
-  await page.select('#launch-spawn', 'same-dir');
+  await pick('#launch-spawn', 'same-dir');
   const body = await submit();
   assert.deepEqual([body.mode, body.spawn_mode, body.restart], ['pty', 'same-dir', undefined]);
   await page.goto(`${machine.url}/ui/`, { waitUntil: 'load' });

@@ -105,6 +105,12 @@ export function person(page) {
     return element.evaluate(judged, 5_000).catch(() => true);
   }
 
+  /** Chooses a value of a list, once that is drawn. */
+  async function pick(selector, value) {
+    await seen(selector);
+    return page.select(selector, value);
+  }
+
   /** Chooses from a menu. It closes when the row below it is drawn again: then it is opened again. */
   async function choose(more, item) {
     const until = Date.now() + DEADLINE_MS;
@@ -140,5 +146,5 @@ export function person(page) {
     await page.screenshot({ path: join(dir, `${name}.png`) });
   }
 
-  return { seen, go, covers, press, choose, says, gone, shot };
+  return { seen, go, covers, press, choose, pick, says, gone, shot };
 }

@@ -16,7 +16,7 @@ let machine;
 let browser;
 let page;
 let complaints;
-let seen, press, says, gone, shot;
+let seen, press, says, gone, pick, shot;
 
 // A tab in the background paints nothing, so nothing is looked for once per frame.
 const polling = 50;
@@ -51,7 +51,7 @@ before(async () => {
   machine = await world({ api: {}, web: {} }, { auth }, PASSWORD);
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, says, gone, pick, shot } = person(page));
   await page.setViewport({ width: 1280, height: 800 });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
   await page.goto(`${machine.url}/ui/about`, { waitUntil: 'load' });
@@ -66,11 +66,11 @@ after(async () => {
 test('a theme, a density and a zone are chosen on About and kept by the service', async () => {
   await seen(part('prefs'));
   await theme(page, 'light');
-  await page.select(part('pref-theme'), 'dark');
+  await pick(part('pref-theme'), 'dark');
   await theme(page, 'dark');
-  await page.select(part('pref-density'), 'compact');
+  await pick(part('pref-density'), 'compact');
   await page.waitForFunction(() => document.documentElement.dataset.density === 'compact');
-  await page.select(part('pref-zone'), 'utc');
+  await pick(part('pref-zone'), 'utc');
   await kept('zone', 'utc');
   await kept('theme', 'dark');
   await kept('density', 'compact');
@@ -101,7 +101,7 @@ test('what another device chose meanwhile is kept beside a choice made here', as
     return (await fetch('/api/ui-prefs', { method: 'PUT', headers, body })).status;
   });
   assert.equal(there, 200);
-  await page.select(part('pref-zone'), '');
+  await pick(part('pref-zone'), '');
   await kept('zone', undefined);
   await kept('favourites', ['web']);
   // The stale answer is how the page learns of it.
@@ -114,15 +114,15 @@ test('a choice the service did not hear of is said, and told with the next one',
     request.method() === 'PUT' ? request.abort() : request.continue();
   await page.setRequestInterception(true);
   page.on('request', lose);
-  await page.select(part('pref-zone'), 'utc');
+  await pick(part('pref-zone'), 'utc');
   await says(part('toast'), 'Not saved yet');
   page.off('request', lose);
   await page.setRequestInterception(false);
-  await page.select(part('pref-density'), '');
+  await pick(part('pref-density'), '');
   await kept('density', undefined);
   await kept('zone', 'utc');
-  await page.select(part('pref-density'), 'compact');
-  await page.select(part('pref-zone'), '');
+  await pick(part('pref-density'), 'compact');
+  await pick(part('pref-zone'), '');
   await kept('density', 'compact');
   await kept('zone', undefined);
   const lost = complaints.splice(0).filter((text) => !/ERR_FAILED|ui-prefs/.test(text));

@@ -11,7 +11,7 @@ let machine;
 let browser;
 let page;
 let complaints;
-let seen, press, says, gone, shot;
+let seen, press, says, gone, pick, shot;
 
 const item = (name) => `${part('project-row')}[data-project="${name}"]`;
 
@@ -37,7 +37,7 @@ before(async () => {
   });
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, says, gone, pick, shot } = person(page));
   await page.setViewport({ width: 1440, height: 900 });
   await page.goto(`${machine.url}/ui/projects`, { waitUntil: 'load' });
 });
@@ -95,10 +95,10 @@ test('the last used comes first where that is wanted, and says when', async () =
     `${item('my-api')} ${part('last-used')}`,
   );
   await says(`${item('web')} ${part('last-used')}`, 'never');
-  await page.select(part('sort'), 'name');
+  await pick(part('sort'), 'name');
   await lists('api', 'blog "odd"', 'docs', 'my-api', 'web');
   assert.equal(query(), '?sort=name');
-  await page.select(part('sort'), 'attention');
+  await pick(part('sort'), 'attention');
   await lists('my-api', 'api', 'blog "odd"', 'docs', 'web');
   assert.equal(query(), '');
 });

@@ -10,7 +10,7 @@ import { world } from './world.mjs';
 const NAMES = ['api', 'docs', 'infra', 'web'];
 
 let machine, browser, page, complaints;
-let seen, press, says, gone, shot;
+let seen, press, says, gone, pick, shot;
 
 const SIZES = { phone: [390, 844], desk: [1440, 900] };
 const resize = async (name) => {
@@ -29,7 +29,7 @@ before(async () => {
   machine = await world(Object.fromEntries(NAMES.map((name) => [name, {}])));
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, says, gone, pick, shot } = person(page));
   await resize('desk');
   for (const name of NAMES) {
     const mode = name === 'docs' ? 'standard' : 'pty';
@@ -80,7 +80,7 @@ test('H115: what the restart ended is offered on Home, and can wait', async () =
 test('H115: what is left out stays, the rest comes back in one click with one summary', async () => {
   await press(`${candidate('infra')} ${part('restore-box')}`);
   await says(part('restore-begin'), 'Restore 3 sessions');
-  await page.select(part('restore-parallel'), '4');
+  await pick(part('restore-parallel'), '4');
   await press(part('restore-begin'));
   await seen(part('restore-progress'));
   await shot('restore-progress-desk');
