@@ -124,7 +124,7 @@ async fn status_begins_with_what_needs_attention_and_says_why() {
     let order: Vec<&str> = rows.iter().map(|row| row.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(order, ["bad", "calm", "done"], "{table}");
     assert!(rows[0].contains("killed by signal KILL"), "{table}");
-    assert!(rows[2].contains("by you"), "{table}");
+    assert!(rows[2].contains("stopped on purpose"), "{table}");
 }
 
 #[tokio::test]
@@ -252,6 +252,34 @@ async fn the_log_is_printed_and_followed() {
     assert_eq!(crate::harness::within("its end", follow.wait()).await.unwrap().code(), Some(0));
     let again = crate::harness::within("its end", world.cli(&["logs", &id, "-f"])).await.ok();
     assert!(again.stderr.contains("the session ended at 20"), "{}", again.stderr);
+}
+
+#[tokio::test]
+async fn what_the_process_printed_is_in_the_log_with_its_source() {
+    let world = World::new();
+    world.project("app");
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    let mut page = server.events().await;
+    // Where the process writes what is not for its log.
+    let logs = std::fs::read_dir(world.state.join("logs")).unwrap().flatten();
+    let printed =
+        logs.map(|file| file.path()).find(|path| path.to_string_lossy().ends_with(".stderr.log"));
+    std::fs::write(printed.expect("a file of what is printed"), "fatal: no memory left\n").unwrap();
+    world.bridges_of("app")[0].signal(rustix::process::Signal::KILL);
+    page.until_status("app", "crashed").await;
+    let told = world.cli(&["logs", &id]).await.ok().stdout;
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines.last(), Some(&"[output] fatal: no memory left"), "{told}");
+    assert!(lines.iter().any(|line| line.contains("Starting poll loop")), "{told}");
+    let told = world.cli(&["logs", &id, "--json"]).await.ok().stdout;
+    let last: serde_json::Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["line"], &last["source"]),
+        (&"fatal: no memory left".into(), &"output".into())
+    );
+    let first: serde_json::Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    assert_eq!(first.get("source"), None, "{told}");
 }
 
 #[tokio::test]
