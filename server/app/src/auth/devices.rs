@@ -145,7 +145,7 @@ impl Devices {
 }
 
 fn unknown() -> AppError {
-    let words = "no signed-in device has this id; GET /api/devices lists them";
+    let words = "no signed-in device has this id; `svc devices list` lists them";
     AppError::new(ErrorCode::NotFound, Class::NotFound, words)
 }
 

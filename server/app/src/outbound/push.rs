@@ -394,7 +394,7 @@ fn new_id() -> Result<String, AppError> {
 }
 
 fn unknown() -> AppError {
-    let words = "no device has this id; GET /api/push/subscriptions and `svc push list` list them";
+    let words = "no device has this id; `svc push list` lists them";
     AppError::new(ErrorCode::NotFound, Class::NotFound, words)
 }
 
