@@ -15,7 +15,7 @@ const PASSWORD = 'correct horse';
 const HASH =
   '$argon2id$v=19$m=65536,t=3,p=4$5dovhQvUlE3m6YlIFQxn3Q$dNG9KzFkBn/cdCqfwz8NAphEpGXQm3Eg2xTeojOtyxk';
 
-let machine, browser, page, complaints, seen, press, says, gone, shot;
+let machine, browser, page, complaints, seen, press, says, gone, pick, shot;
 
 const file = () => join(machine.root, 'svc.yml');
 const setting = (key) => `[data-key="${key}"]`;
@@ -37,7 +37,7 @@ before(async () => {
   machine = await world({}, { auth, hosted, config_write: { enabled: true } }, PASSWORD);
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, says, gone, pick, shot } = person(page));
   await page.setViewport({ width: 1440, height: 900 });
   await page.goto(machine.url, { waitUntil: 'load' });
   await page.waitForSelector('input[type=password]', { visible: true });
@@ -256,9 +256,39 @@ test('a searcher finds keys that only the file sets, and why', async () => {
 test('the settings fit every width', async () => {
   await page.goto(`${machine.url}/ui/settings`, { waitUntil: 'load' });
   await seen(part('settings'));
-  const { look } = await ruler(page);
+  const { look, resize } = await ruler(page);
   assert.deepEqual(findings(await look('settings')), []);
   await shot('settings-phone');
+  // With all that lies over it: the second list, the edits, their review, another's change.
+  await resize(1440);
+  await press(part('settings-unlock'));
+  await page.type('#settings-password', PASSWORD);
+  await press(part('settings-confirm'));
+  await seen(part('settings-open'));
+  await fill(field('clone.max_mb'), '200');
+  await press(`${setting('api.openapi_enabled')} [role=switch]`);
+  await fill(field('restart.max_crashes'), '9');
+  const text = await readFile(file(), 'utf8');
+  await writeFile(file(), text.replace(/max_crashes("?): 8/, 'max_crashes$1: 5'));
+  await press(part('settings-save'));
+  await seen(`${setting('restart.max_crashes')} ${part('setting-conflict')}`);
+  await press(part('settings-review'));
+  await seen(part('settings-changes'));
+  assert.deepEqual(findings(await look('settings, all open')), []);
+});
+
+test('where the list of sections has no room, a menu leads to each', async () => {
+  await page.setViewport({ width: 768, height: 1024 });
+  const menu = part('settings-goto');
+  await pick(menu, 'settings-logs');
+  await page.waitForFunction(() => document.activeElement?.id === 'settings-logs');
+  assert.equal(await page.$eval(menu, (list) => list.value), '', 'it can be chosen again');
+  const names = await page.$$eval(`${menu} option:not([value=""])`, (all) => all.map((one) => one.text));
+  const places = await page.$$eval(part('settings-place'), (all) =>
+    all.map((one) => one.querySelector('span').textContent),
+  );
+  assert.deepEqual(names, places);
+  assert.equal(await page.$eval(part('settings-place'), (one) => one.checkVisibility()), false);
   assert.deepEqual(
     complaints.filter((one) => !/401|403|409/.test(one)),
     [],

@@ -204,7 +204,8 @@ pub fn describe(leaf: &'static Leaf, source: &Source) -> ConfigSpec {
         env_name,
         applies: match leaf.apply {
             Apply::Restart => "restart",
-            Apply::Live | Apply::NextSpawn | Apply::NextMcpStart => "live",
+            Apply::NextSpawn => "next_session",
+            Apply::Live | Apply::NextMcpStart => "live",
         }
         .to_owned(),
         pending: false,

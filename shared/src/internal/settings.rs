@@ -63,7 +63,7 @@ pub struct ConfigSpec {
     pub source: String,
     /// The variable that decides.
     pub env_name: Option<String>,
-    /// When a change takes effect: `live` or `restart`.
+    /// When a change takes effect: `live`, `next_session` or `restart`.
     pub applies: String,
     /// The file says something else than what the service runs with.
     pub pending: bool,

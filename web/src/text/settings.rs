@@ -14,6 +14,8 @@ pub const FILTER: &str = "Name, key or text";
 pub const FILE: &str = "File:";
 /// List of sections.
 pub const SECTIONS: &str = "Sections";
+/// Menu of the sections, where their list has no room.
+pub const GO_TO: &str = "Go to section…";
 /// Nothing fits the filter.
 pub const NONE: &str = "No setting matches.";
 /// Nothing fits the filter, and the second list is locked.
@@ -22,6 +24,8 @@ pub const NONE_OPEN: &str = "No setting matches. Locked settings were not search
 pub const NEEDS_RESTART: &str = "needs restart";
 /// Badge.
 pub const APPLIES_LIVE: &str = "applies live";
+/// A change takes effect for sessions that begin later.
+pub const APPLIES_TO_NEW: &str = "applies to new sessions";
 /// Badge of a key whose program is not on this machine.
 pub const MISSING: &str = "not installed";
 /// Badge.

@@ -125,11 +125,12 @@ fn badges(spec: &ConfigSpec) -> Vec<AnyView> {
     if spec.dep_status.as_ref().is_some_and(|status| !status.available) {
         badges.push(chip(words::MISSING.to_owned(), "chip"));
     }
-    if spec.applies == "restart" {
-        badges.push(chip(words::NEEDS_RESTART.to_owned(), "chip chip-all"));
-    } else {
-        badges.push(chip(words::APPLIES_LIVE.to_owned(), "chip"));
-    }
+    let (applies, class) = match spec.applies.as_str() {
+        "restart" => (words::NEEDS_RESTART, "chip chip-all"),
+        "next_session" => (words::APPLIES_TO_NEW, "chip"),
+        _ => (words::APPLIES_LIVE, "chip"),
+    };
+    badges.push(chip(applies.to_owned(), class));
     if spec.deprecated {
         badges.push(chip(words::DEPRECATED.to_owned(), "chip"));
     }

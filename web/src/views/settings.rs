@@ -91,6 +91,16 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
     let can_configure = memo(move || basics.with(|b| b.as_ref().is_some_and(|b| b.can_configure)));
     let file_only = file_only(form, &report.file_only);
     view! {
+        <div class="toolbar">
+            <a class=ButtonStyle::Secondary.class() href=browser::href("/ui/tokens") data-testid="to-tokens">
+                {crate::text::access::TITLE} {icon("chevron-right", 16)}
+            </a>
+            {dynamic(move || can_configure.get().then(|| view! {
+                <a class=ButtonStyle::Secondary.class() href=browser::href("/ui/agent-config") data-testid="settings-agent-config">
+                    {agent_config::TITLE} {icon("chevron-right", 16)}
+                </a>
+            }))}
+        </div>
         <div class="settings" data-testid="settings">
             <div class="settings-side">
                 <div class="field-box">
@@ -104,10 +114,6 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
                     <kbd class="only-desk">"/"</kbd>
                 </div>
                 {places}
-                <a class="settings-link" href=browser::href("/ui/tokens") data-testid="to-tokens">{crate::text::access::TITLE}</a>
-                {dynamic(move || can_configure.get().then(|| view! {
-                    <a class="settings-link" href=browser::href("/ui/agent-config") data-testid="settings-agent-config">{agent_config::TITLE}</a>
-                }))}
                 {has_file.then(|| view! {
                     <p class="muted settings-file">{words::FILE} " " <code><bdi>{file}</bdi></code></p>
                 })}
@@ -183,7 +189,7 @@ fn bar(form: SettingsForm) -> AnyView {
     let effect_of_save = move || {
         let keys: Vec<String> = form.edits.with(|edits| edits.keys().cloned().collect());
         let is_live =
-            |key: &&String| form.known(key).is_some_and(|(_, spec)| spec.applies == "live");
+            |key: &&String| form.known(key).is_some_and(|(_, spec)| spec.applies != "restart");
         let at_once = keys.iter().filter(is_live).count();
         words::effect(at_once, keys.len() - at_once)
     };

@@ -13,7 +13,8 @@ use leptos::html;
 use leptos::prelude::*;
 use std::collections::BTreeSet;
 use svc_shared::internal::settings::FileOnlyKey;
-use web_sys::Element;
+use wasm_bindgen::JsCast as _;
+use web_sys::{Element, Event, HtmlSelectElement};
 
 /// Element of the second list.
 pub const ADVANCED: &str = "settings-of-advanced";
@@ -90,6 +91,18 @@ pub fn places(
         texts: Some(one.specs.iter().copied().map(texts_of).collect()),
     });
     let all: Vec<Entry> = named.chain(advanced).chain([file_only]).collect();
+    let options: Vec<_> = all
+        .iter()
+        .map(|one| view! { <option value=one.id.clone()>{one.label.clone()}</option> })
+        .collect();
+    let chosen = |event: Event| {
+        let target = event.target();
+        let Some(menu) = target.and_then(|at| at.dyn_into::<HtmlSelectElement>().ok()) else {
+            return;
+        };
+        go_to(&menu.value());
+        menu.set_value(""); // so that the same section can be chosen again
+    };
     let list = NodeRef::<html::Nav>::new();
     let current = followed(list, all.iter().map(|place| place.id.clone()).collect());
     let count = sections.len();
@@ -103,8 +116,23 @@ pub fn places(
         .collect::<Vec<_>>();
     view! {
         <nav class="card settings-places" aria-label=words::SECTIONS node_ref=list>{rows}</nav>
+        // Where the list does not fit beside the settings.
+        <span class="select settings-goto">
+            <select aria-label=words::GO_TO data-testid="settings-goto" on:change=chosen>
+                <option value="">{words::GO_TO}</option>
+                {options}
+            </select>
+        </span>
     }
     .into_any()
+}
+
+/// Brings a section into view, with the focus on its heading.
+fn go_to(id: &str) {
+    if let Some(section) = browser::element(&format!("#{id}")) {
+        section.scroll_into_view();
+        let _ = section.focus(); // a heading that can have the focus
+    }
 }
 
 fn icon_of(section: &str) -> &'static str {
@@ -134,12 +162,7 @@ fn place(form: SettingsForm, at: usize, place: Entry, current: Signal<Option<usi
             texts.as_ref().is_some_and(|all| !all.iter().any(|one| is_found(filter, one)))
         })
     });
-    let press = move |_| {
-        if let Some(section) = browser::element(&format!("#{id}")) {
-            section.scroll_into_view();
-            let _ = section.focus(); // a heading that can have the focus
-        }
-    };
+    let press = move |_| go_to(&id);
     let changes = memo(move || keys.changed(form));
     let shape = match shape {
         "g-padlock" => symbol(shape, "glyph").into_any(),
