@@ -172,16 +172,16 @@ impl fmt::Display for Refusal {
             }
             Self::UnusablePasswordHash => {
                 "is no $argon2id$ hash although auth.password_required is on, so no password can \
-                 match; make one with svc hash-password"
+                 match; make one with `svc hash-password`"
             }
             Self::WeakPasswordHash => {
                 "is checked so cheaply that a stolen file gives the password away (least: version \
                  19, 7 MiB and 5 passes or as much work, a salt of 8 bytes, a hash of 16); make \
-                 one with svc hash-password"
+                 one with `svc hash-password`"
             }
             Self::CostlyPasswordHash => {
                 "asks for more than 1 GiB of memory or 16 passes per attempt; make one with \
-                 svc hash-password"
+                 `svc hash-password`"
             }
             Self::ProxyWithoutTrustedIps => {
                 "is empty although auth.reverse_proxy.enabled is on, so no proxy can be trusted; \

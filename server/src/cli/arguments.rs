@@ -107,8 +107,9 @@ One line per check: PASS, WARN or FAIL, its name, what was found, and what to do
 Exit 1 with a failure, else 0; with --strict, 3 when there are only warnings.
 
 Checks: config, config-keys, config-mode, env, claude, claude-login, projects_root, state_dir,
-git, auth, workspace-trust, node-toolchain, extra:pty, binary:hosted, tls, disk, db, strays,
-keepers, restart, duplicate-sessions, systemd, version, port, server.
+git, auth, workspace-trust, node-toolchain, extra:pty, extra:notify, binary:hosted,
+binary:hosted:shadow, tls, disk, db, strays, keepers, restart, duplicate-sessions, systemd,
+version, port, server.
 
 Examples:
   svc doctor

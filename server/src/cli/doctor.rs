@@ -39,7 +39,7 @@ pub(crate) struct Doctor {
 }
 
 /// Names of all checks, in the order they are printed.
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 27] = [
     "config",
     "config-keys",
     "config-mode",
@@ -53,7 +53,9 @@ const NAMES: [&str; 25] = [
     "workspace-trust",
     "node-toolchain",
     "extra:pty",
+    "extra:notify",
     "binary:hosted",
+    "binary:hosted:shadow",
     "tls",
     "disk",
     "db",
@@ -260,6 +262,78 @@ mod tests {
         let (checks, _) = checks.split_once('.').unwrap();
         let named: Vec<&str> = checks.split(',').map(str::trim).collect();
         assert_eq!(named, NAMES);
+    }
+
+    /// The hints of all checks, with the module that gives each.
+    fn sources() -> Vec<(String, String)> {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut files: Vec<std::path::PathBuf> = std::fs::read_dir(root.join("app/src/ops/doctor"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.push(root.join("app/src/ops/accounts.rs"));
+        files.push(root.join("domain/src/posture.rs"));
+        let code = |text: &str| -> String {
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            lines.flat_map(|line| [line.trim(), " "]).collect::<String>().replace("\\ ", "")
+        };
+        let read = |file: &std::path::PathBuf| code(&std::fs::read_to_string(file).unwrap());
+        files.iter().map(|file| (file.display().to_string(), read(file))).collect()
+    }
+
+    #[test]
+    fn every_command_in_a_hint_is_one_and_can_be_copied() {
+        use clap::CommandFactory as _;
+        let verbs: Vec<String> = crate::cli::arguments::Arguments::command()
+            .get_subcommands()
+            .map(|verb| verb.get_name().to_owned())
+            .collect();
+        let mut seen = 0;
+        for (file, text) in sources() {
+            for (at, _) in text.match_indices("svc ") {
+                let is_copied = text[..at].ends_with('`');
+                let rest = text[at..].split(['`', '"', ';', ',']).next().unwrap();
+                let words: Vec<&str> = rest.split_whitespace().collect();
+                let is_verb =
+                    words.get(1).is_some_and(|word| verbs.iter().any(|verb| verb == word));
+                // A name that the reader puts in makes a sentence of it.
+                if words.contains(&"PROJECT") {
+                    continue;
+                }
+                assert_eq!(is_copied, is_verb, "{file}: {rest}");
+                if is_copied {
+                    let filled = rest.replace("{first}", "3f2a90c1").replace("{}", "4242");
+                    let parsed = crate::cli::arguments::Arguments::command()
+                        .try_get_matches_from(filled.split_whitespace());
+                    assert!(parsed.is_ok(), "{file}: {rest}: {parsed:?}");
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 15, "{seen}");
+    }
+
+    #[test]
+    fn every_key_in_a_hint_is_a_key() {
+        let is_letter =
+            |letter: char| letter.is_ascii_lowercase() || letter == '_' || letter == '.';
+        let mut seen = 0;
+        for (file, text) in sources() {
+            for literal in text.split('"').skip(1).step_by(2) {
+                for word in literal.split(|letter: char| !is_letter(letter)) {
+                    let word = word.trim_matches('.');
+                    let Some((section, _)) = word.split_once('.') else { continue };
+                    if literal.contains('/') || ["svc", "state"].contains(&section) {
+                        continue; // files
+                    }
+                    let is_key = svc_config::table::leaves().any(|leaf| leaf.key == word);
+                    assert!(is_key, "{file}: {word} in {literal:?}");
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 15, "{seen}");
     }
 
     #[test]

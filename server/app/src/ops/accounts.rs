@@ -57,7 +57,7 @@ impl Accounts {
 
 /// What to do about them.
 pub(crate) const REMEDY: &str =
-    "set auth.enabled and auth.password_required, with a hash from svc hash-password";
+    "set auth.enabled and auth.password_required, with a hash from `svc hash-password`";
 
 async fn look() -> Vec<String> {
     let Some(passwd) = listed().await else { return Vec::new() };

@@ -238,10 +238,13 @@ impl Examiner {
             programs::hosted(&self.config, &env, VERSION)
         );
         let terminal = passed("extra:pty", "built in");
+        let told = &self.config.notifications;
+        let is_told = told.enabled && !told.urls.is_empty();
+        let notifier = is_told.then(|| passed("extra:notify", "built in"));
         let config = Arc::clone(&self.config);
         let look = move || programs::shadow(&config, &env);
         let shadow = tokio::task::spawn_blocking(look).await.unwrap_or_default();
-        node.into_iter().chain([terminal]).chain(hosted).chain(shadow).collect()
+        node.into_iter().chain([terminal]).chain(notifier).chain(hosted).chain(shadow).collect()
     }
 
     /// The very answer that the health report shows, where there is one.

@@ -184,7 +184,7 @@ impl Draft {
             && auth.password_hash.as_ref().is_some_and(|hash| !is_password_hash(hash))
         {
             let message = "is no $argon2id$ hash, so no password can match; make one with \
-                           svc hash-password";
+                           `svc hash-password`";
             self.warn_ineffective("auth.password_hash", message);
         }
         let proxy = &config.auth.reverse_proxy;

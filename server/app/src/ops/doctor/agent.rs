@@ -43,7 +43,7 @@ pub(super) fn program(
         return failed(
             NAME,
             format!("{version} is below {min_version}, the oldest supported version"),
-            "update it: claude update",
+            "update it: `claude update`",
         );
     }
     passed(NAME, format!("{version} (>= {min_version})"))
@@ -52,7 +52,7 @@ pub(super) fn program(
 /// Whether the agent is signed in, and in the way that bridges need.
 pub(super) fn login(login: &Login) -> Check {
     const NAME: &str = "claude-login";
-    const SIGN_IN: &str = "sign in as the user of the service: claude auth login (in a browser with \
+    const SIGN_IN: &str = "sign in as the user of the service: `claude auth login` (in a browser with \
                            login_shepherd.enabled)";
     match login {
         Login::Answered { logged_in: true, method, .. } if login.is_subscription() => {

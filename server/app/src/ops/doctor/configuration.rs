@@ -86,7 +86,7 @@ fn mode(warnings: &[Warning]) -> Check {
         .collect();
     let is_writable =
         |warning: &&Warning| matches!(warning.kind, WarningKind::FileMode { is_writable: true });
-    let hint = "restrict it to its owner: chmod 600 FILE";
+    let hint = "restrict it to its owner: `svc doctor --fix`";
     if of_file.iter().any(is_writable) {
         return check(NAME, CheckStatus::Fail, some_of(&of_file), Some(hint));
     }

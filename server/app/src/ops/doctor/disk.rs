@@ -11,7 +11,7 @@ const GIB: u64 = 1024 * MIB;
 const TOO_LITTLE: u64 = 50 * MIB;
 const LITTLE: u64 = GIB;
 const FREE_SPACE: &str = "free some space on its file system, keep fewer logs \
-                          (logging.retention_max_total_mb), or move state_dir with svc stopped";
+                          (logs.retention_max_total_mb), or move state_dir with svc stopped";
 
 /// Looks at the file system of the state directory, or where it will be.
 pub(super) fn disk(state_dir: &Path) -> Check {

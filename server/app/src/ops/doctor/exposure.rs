@@ -24,7 +24,7 @@ pub(super) fn auth(config: &Config, others: &[String]) -> Check {
         return failed(
             NAME,
             "auth.password_hash is no $argon2id$ hash, so no password can match",
-            "make one with svc hash-password",
+            "make one with `svc hash-password`",
         );
     }
     let is_open = !auth.enabled;

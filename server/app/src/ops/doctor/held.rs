@@ -11,7 +11,7 @@ pub(super) fn held(bridges: Option<&[Bridge]>) -> Check {
     let Some(bridges) = bridges else {
         return warned(NAME, "could not be looked for", "see the check `db`");
     };
-    let held: Vec<String> = bridges
+    let held: Vec<(&str, String)> = bridges
         .iter()
         .filter_map(|bridge| {
             let why = match (&bridge.quarantine, bridge.restarts.quarantined_at) {
@@ -19,15 +19,19 @@ pub(super) fn held(bridges: Option<&[Bridge]>) -> Check {
                 (None, Some(_)) => "crashed too often",
                 (None, None) => return None,
             };
-            Some(format!("{} ({why})", bridge.project))
+            Some((bridge.id.short(), format!("{} ({why})", bridge.project)))
         })
         .collect();
-    if held.is_empty() {
+    let Some((first, _)) = held.first() else {
         return passed(NAME, "no session is held");
-    }
-    let detail = format!("{} held: {}", counted(held.len(), "session"), some_of(&held));
-    let hint = "look at why on its page or with `svc logs INSTANCE`, then `svc resume INSTANCE`";
-    warned(NAME, detail, hint)
+    };
+    let hint = format!(
+        "look at why on its page or with `svc logs {first}`, then continue it with \
+         `svc resume {first}`"
+    );
+    let shown: Vec<&String> = held.iter().map(|(_, shown)| shown).collect();
+    let detail = format!("{} held: {}", counted(held.len(), "session"), some_of(&shown));
+    warned(NAME, detail, &hint)
 }
 
 fn words(code: QuarantineCode) -> &'static str {

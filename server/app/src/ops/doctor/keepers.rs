@@ -32,8 +32,14 @@ pub(super) fn keepers(found: Option<&[Keeper]>) -> Check {
         .collect();
     let detail =
         format!("{} without a usable session: {}", counted(wrong.len(), "keeper"), some_of(&shown));
-    let hint = "look at them with `svc keepers`, end an orphan with `svc keepers --kill PID`";
-    warned(NAME, detail, hint)
+    let hint = match wrong.iter().find(|one| one.orphan) {
+        Some(orphan) => format!(
+            "look at them with `svc keepers`, end an orphan with `svc keepers --kill {}`",
+            orphan.keeper_pid
+        ),
+        None => "look at them with `svc keepers`".to_owned(),
+    };
+    warned(NAME, detail, &hint)
 }
 
 #[cfg(test)]

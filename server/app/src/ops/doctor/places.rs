@@ -80,12 +80,12 @@ pub(super) fn state_dir(config: &Config) -> Check {
     if is_wider(&found) {
         let mode = found.permissions().mode() & 0o7777;
         let detail = format!("{shown} can be entered by others (mode {mode:04o})");
-        return warned(NAME, detail, "chmod 700 it; the next start does, too");
+        return warned(NAME, detail, "close it with `svc doctor --fix`; the next start does, too");
     }
     let open = wider_inside(dir);
     if let Some(which) = open.words() {
         let detail = format!("others may use files inside {shown}: {which}");
-        return warned(NAME, detail, "chmod go-rwx them");
+        return warned(NAME, detail, "close them with `svc doctor --fix`");
     }
     if lies_inside(dir, &config.projects_root) {
         let detail = format!("{shown} lies inside projects_root, where agents can read secrets");

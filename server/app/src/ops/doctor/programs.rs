@@ -40,7 +40,7 @@ fn judged(path: &Path, found: io::Result<(u64, u64)>, running: (u64, u64)) -> Ch
         Ok(_) => warned(
             NAME,
             format!("{} was replaced after the service had started", path.display()),
-            "begin the installed one: svc restart",
+            "begin the installed one: `svc restart`",
         ),
         Err(error) => failed(
             NAME,
@@ -112,7 +112,7 @@ pub(super) fn shadow(config: &Config, env: &Variables) -> Option<Check> {
         warned(
             "binary:hosted:shadow",
             format!("{} is used instead of the installed {}", used.display(), installed.display()),
-            "remove one of them: svc deps uninstall hosted",
+            "remove one of them: `svc deps uninstall hosted`",
         )
     })
 }
@@ -152,12 +152,12 @@ pub(super) async fn node_toolchain(config: &Config, env: &Variables) -> Option<C
         Some(bin) => warned(
             NAME,
             format!("{} is not on the PATH of bridges", bin.display()),
-            "restart the service: svc restart",
+            "restart the service: `svc restart`",
         ),
         None if config.claude.node_from_nvm => warned(
             NAME,
             "nvm is installed, and its alias `default` leads to no installed version",
-            "choose one: nvm alias default VERSION",
+            "choose one, for example the newest: `nvm alias default node`",
         ),
         None => warned(
             NAME,

@@ -55,6 +55,6 @@ fn told_by(error: &OpenError, status: CheckStatus) -> Check {
         Some((what, remedy)) => {
             Check { detail: what.to_owned(), hint: Some(remedy.to_owned()), ..check }
         }
-        None => Check { hint: Some("start the service once: svc run".to_owned()), ..check },
+        None => Check { hint: Some("start the service once: `svc run`".to_owned()), ..check },
     }
 }

@@ -11,9 +11,9 @@ pub(super) fn strays(found: Option<&[Stray]>) -> Check {
     let Some(found) = found else {
         return warned(NAME, "could not be looked for", "see the check `db`");
     };
-    if found.is_empty() {
+    let Some(first) = found.first() else {
         return passed(NAME, "no process of an ended bridge is left");
-    }
+    };
     let shown: Vec<String> = found
         .iter()
         .map(|stray| {
@@ -26,7 +26,9 @@ pub(super) fn strays(found: Option<&[Stray]>) -> Check {
         many => format!("{many} processes"),
     };
     let detail = format!("{count} without a live bridge: {}", some_of(&shown));
-    warned(NAME, detail, "look at them with `svc strays`, end one with `svc strays --kill PID`")
+    let hint =
+        format!("look at them with `svc strays`, end one with `svc strays --kill {}`", first.pid);
+    warned(NAME, detail, &hint)
 }
 
 #[cfg(test)]
