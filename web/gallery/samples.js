@@ -745,7 +745,7 @@ const SAMPLES = {
     "name": "keepers",
     "status": "warn",
     "detail": "1 keeper without a usable session: 4751 (old-prototype, orphaned)",
-    "hint": "look at them with `svc keepers`, end an orphan with `svc keepers --kill PID`"
+    "hint": "look at them with `svc keepers`, end an orphan with `svc keepers --kill 4751`"
    },
    {
     "name": "disk",

@@ -119,11 +119,11 @@
       return { events: state === 'empty' ? [] : events, next_before: null };
     },
     report: () => ({
-      cause: 'It was stopped, as somebody asked.',
-      evidence: ['The stop stands in the record.'],
-      next: [{ says: 'Go on with the same conversation:', command: 'svc resume web-shop' }],
-      output: [{ source: 'output', lines: ['All 42 tests passed.'] }],
-      markdown: '# web-shop',
+      cause: 'Killed by signal KILL (137), possibly out of memory.',
+      evidence: ['The signal did not come from this service.'],
+      next: [{ says: 'Go on with the same conversation:', command: 'svc resume a1c25d38' }],
+      output: [{ source: 'output', lines: ['out of memory: worker 4'] }],
+      markdown: '# crash-demo',
     }),
     log: () => ({ lines: [], first: null, cursor: '2:0', generation: 2, eof: true }),
     preflight: () => SAMPLES.preflight,

@@ -78,7 +78,7 @@ pub fn OutdatedStrip() -> impl IntoView {
                     };
                     view! {
                         <div class=format!("strip {}", Tone::Info.class()) role="status" data-testid="outdated">
-                            {icon("resume", 16)} <b>{text}</b> <span class="row-actions strip-end">
+                            {icon("refresh", 16)} <b>{text}</b> <span class="row-actions strip-end">
                                 <button
                                     type="button"
                                     class=ButtonStyle::Ghost.class()

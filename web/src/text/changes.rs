@@ -165,7 +165,7 @@ pub mod tree {
     /// Opens the question.
     pub const REMOVE_DOTS: &str = "Remove worktree…";
     /// The safe answer.
-    pub const KEEP: &str = "Keep";
+    pub const CANCEL: &str = "Cancel";
     /// Why it cannot be removed.
     pub const RUNS: &str = "a session is running in it";
     /// What stays of a session that ended.

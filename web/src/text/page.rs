@@ -315,6 +315,9 @@ pub mod session {
     }
     /// Names of the fields of the details.
     pub mod field {
+        use svc_shared::Word;
+        use svc_shared::status::Origin;
+
         /// Field.
         pub const PROJECT: &str = "Project";
         /// Field.
@@ -324,17 +327,15 @@ pub mod session {
         /// Field.
         pub const STATUS: &str = "Status";
         /// Field.
-        pub const PHASE: &str = "Phase";
-        /// Field.
         pub const SINCE: &str = "Since";
         /// Field.
-        pub const ACTIVITY: &str = "Does";
+        pub const ACTIVITY: &str = "Activity";
         /// Field.
         pub const STARTED: &str = "Started";
         /// Field.
         pub const ENDED: &str = "Ended";
         /// Field.
-        pub const REASON: &str = "Exit reason";
+        pub const REASON: &str = "Cause";
         /// Field.
         pub const CODE: &str = "Exit code";
         /// Field.
@@ -377,8 +378,16 @@ pub mod session {
         pub const RESUMABLE: &str = "Can be resumed";
         /// Field.
         pub const COMMANDS: &str = "CLI commands";
-        /// Nothing there.
-        pub const NONE: &str = "none";
+        /// How the service came to it.
+        #[must_use]
+        pub fn origin(origin: &Word<Origin>) -> String {
+            match origin.known() {
+                Some(Origin::Spawned) => "started by this service".to_owned(),
+                Some(Origin::Adopted) => "taken over".to_owned(),
+                Some(Origin::Rediscovered) => "found running without a record".to_owned(),
+                None => origin.to_string(),
+            }
+        }
         /// It is so.
         pub const YES: &str = "yes";
         /// It is not so.

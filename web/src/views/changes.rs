@@ -319,7 +319,7 @@ fn Bar(reader: Reader, found: Arc<Changes>) -> impl IntoView {
                     data-testid="changes-reload"
                     on:click=move |_| reader.reload()
                 >
-                    {icon("resume", 16)} {words::RELOAD}
+                    {icon("refresh", 16)} {words::RELOAD}
                 </button>
             </span>
         </div>

@@ -1,7 +1,9 @@
-//! Every field of a bridge, and the commands that do the same.
+//! All that is known of a bridge, and the commands that do the same.
 
+use crate::model::cause;
 use crate::model::past::Told;
 use crate::model::shown::shown;
+use crate::model::status::face;
 use crate::page::page;
 use crate::reactive::{dynamic, memo};
 use crate::text::page::session::field as words;
@@ -23,12 +25,14 @@ pub fn Details(
     bridge: Signal<Arc<Instance>>,
 ) -> impl IntoView {
     let page = page();
+    let tracked = page.store.inside(bridge.get_untracked().instance_id.as_ref());
     let rows = memo(move || {
         let labels = page.live.basics.get();
         let bridge = bridge.get();
         let mode = bridge.permission_mode.to_string();
         let may_do = labels.map_or_else(|| mode.clone(), |b| b.label(&mode).long);
-        fields(&bridge, may_do)
+        let inside = tracked.get();
+        fields(&bridge, &face(&bridge, &inside).word, may_do)
     });
     let commands = memo(move || commands(&bridge.get()));
     let id = bridge.get_untracked().instance_id.to_string();
@@ -43,7 +47,7 @@ pub fn Details(
                 .get()
                 .into_iter()
                 .map(|(name, value)| {
-                    let value = value.map_or_else(|| words::NONE.to_owned(), |v| shown(&v).into_owned());
+                    let value = shown(&value).into_owned();
                     view! { <dt>{name}</dt> <dd><bdi>{value}</bdi></dd> }
                 })
                 .collect_view())}
@@ -63,28 +67,32 @@ pub fn Details(
     }
 }
 
-fn fields(bridge: &Instance, may_do: String) -> Vec<(&'static str, Option<String>)> {
+/// What is known of it, in the words of the rest of the page.
+fn fields(bridge: &Instance, status: &str, may_do: String) -> Vec<(&'static str, String)> {
     let kind = status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string());
     let (mode, place) = (bridge.resume_mode.to_string(), bridge.spawn_mode.to_string());
     let place = status::spawn_mode(&mode, &place).to_owned();
-    let mut fields = vec![
+    let number = |number: Option<i32>| number.map(|n| n.to_string());
+    let fields = [
         (words::PROJECT, Some(bridge.project.clone())),
         (words::LABEL, Some(bridge.label.clone())),
         (words::KIND, Some(kind)),
-        (words::STATUS, Some(bridge.status.to_string())),
-        (words::PHASE, Some(bridge.phase.to_string())),
+        (words::STATUS, Some(status.to_owned())),
         (words::SINCE, Some(absolute(bridge.status_since))),
         (words::ACTIVITY, bridge.activity.as_ref().map(activity)),
         (words::STARTED, bridge.started_at.map(absolute)),
         (words::ENDED, bridge.ended_at.map(absolute)),
-        (words::REASON, bridge.exit_reason.as_ref().map(ToString::to_string)),
-        (words::CODE, bridge.exit_code.map(|n| n.to_string())),
-        (words::SIGNAL, bridge.exit_signal.map(|n| n.to_string())),
+        (words::REASON, cause::headline(bridge)),
+        (words::CODE, number(bridge.exit_code)),
+        (words::SIGNAL, number(bridge.exit_signal)),
         (words::MAY_DO, Some(may_do)),
         (words::RUNS_IN, Some(place)),
-        (words::ORIGIN, Some(bridge.origin.to_string())),
+        (words::ORIGIN, Some(words::origin(&bridge.origin))),
         (words::GENERATION, Some(bridge.generation.to_string())),
-        (words::PID, bridge.bridge_pid.map(|n| n.to_string())),
+        (words::PID, number(bridge.bridge_pid)),
+        (words::KEEPER, number(bridge.keeper_pid)),
+        (words::AGENT_PID, number(bridge.agent_pid)),
+        (words::WORKTREE, bridge.worktree_name.clone()),
         (words::AGENT, bridge.agent_version.clone()),
         (words::SESSION_REF, bridge.session_ref.as_ref().map(ToString::to_string)),
         (words::ENVIRONMENT_REF, bridge.environment_ref.as_ref().map(ToString::to_string)),
@@ -93,18 +101,8 @@ fn fields(bridge: &Instance, may_do: String) -> Vec<(&'static str, Option<String
         (words::RESUMABLE, said(bridge.resumable)),
         (words::NOTICE, bridge.notice.clone()),
     ];
-    // Of the kinds that have them.
-    let number = |pid: Option<i32>| pid.map(|n| n.to_string());
-    for (name, value) in [
-        (words::KEEPER, number(bridge.keeper_pid)),
-        (words::AGENT_PID, number(bridge.agent_pid)),
-        (words::WORKTREE, bridge.worktree_name.clone()),
-    ] {
-        if value.is_some() {
-            fields.push((name, value));
-        }
-    }
-    fields
+    let known = |(name, value): (_, Option<String>)| Some((name, value?));
+    fields.into_iter().filter_map(known).collect()
 }
 
 /// What it does, from where that is known, and since when.

@@ -84,7 +84,7 @@ pub fn Readiness() -> impl IntoView {
                 data-testid="doctor-again"
                 on:click=move |_| page.ready.ask()
             >
-                {icon("resume", 16)} {words::AGAIN}
+                {icon("refresh", 16)} {words::AGAIN}
             </button>
             <button type="button" class=ButtonStyle::Ghost.class() on:click=report>{icon("copy", 16)} {words::COPY}</button>
             {support::button(bundle)}

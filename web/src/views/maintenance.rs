@@ -176,7 +176,7 @@ fn Leftovers(list: List) -> impl IntoView {
                 type="button" class=ButtonStyle::Secondary.class() data-testid="environments-scan"
                 aria-disabled=live(move || list.is_pending.get().then_some("true"))
                 on:click=move |_| list.scan()
-            >{icon("resume", 16)} {words::SCAN}</button>
+            >{icon("refresh", 16)} {words::SCAN}</button>
             {act(Asks::Archive, ButtonStyle::Secondary, "environments-archive")}
             {act(Asks::Delete, ButtonStyle::Ghost, "environments-delete")}
             <span class="muted" role="status">

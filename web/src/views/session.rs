@@ -51,7 +51,7 @@ const TERMINAL: Tab =
 const CHANGES: Tab =
     Tab { value: "changes", id: "tab-changes", symbol: "branch", label: changes::LABEL };
 const TALK: Tab =
-    Tab { value: "conversation", id: "tab-conversation", symbol: "list", label: conversation::ONE };
+    Tab { value: "conversation", id: "tab-conversation", symbol: "chat", label: conversation::ONE };
 const ACTIVITY: Tab =
     Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE };
 const DETAILS: Tab =

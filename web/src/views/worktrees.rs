@@ -261,7 +261,7 @@ fn Removal(reader: Reader, one: Worktree) -> impl IntoView {
                     {words::REMOVE}
                 </button>
                 <button type="button" class=ButtonStyle::Secondary.class() data-testid="worktree-keep" on:click=move |_| keep()>
-                    {words::KEEP}
+                    {words::CANCEL}
                 </button>
             </div>
         }
