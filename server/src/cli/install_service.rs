@@ -227,6 +227,9 @@ fn next_steps(call: &Call, options: &InstallService, written: Option<&Path>) {
             let path = written.unwrap_or(Path::new(&name));
             call.output.note(&format!("next: launchctl load -w '{}'", path.display()));
         }
-        Manager::Windows => call.output.note("next: run these lines in an elevated prompt"),
+        Manager::Windows => call.output.note(
+            "this version of svc does not run on Windows: the lines are for one that does, to be run \
+             in an elevated prompt",
+        ),
     }
 }

@@ -48,7 +48,9 @@ async fn h113_every_unit_that_is_made_is_valid() {
     }
     let list = world.cli(&["install-service", "launchd"]).await.ok().stdout;
     assert!(list.contains("<key>RunAtLoad</key><true/>"), "{list}");
-    assert!(world.cli(&["install-service", "windows"]).await.ok().stdout.contains("shawl add"));
+    let windows = world.cli(&["install-service", "windows"]).await.ok();
+    assert!(windows.stdout.contains("shawl add"));
+    assert!(windows.stderr.contains("does not run on Windows"), "{}", windows.stderr);
     for (args, words) in [
         (&["install-service", "launchd", "--harden"][..], "systemd only"),
         (&["install-service", "systemd", "--user", "no-such-user-here"], "no user"),
