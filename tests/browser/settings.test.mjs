@@ -282,6 +282,7 @@ test('where the list of sections has no room, a menu leads to each', async () =>
   const menu = part('settings-goto');
   await pick(menu, 'settings-logs');
   await page.waitForFunction(() => document.activeElement?.id === 'settings-logs');
+  await shot('settings-tablet');
   assert.equal(await page.$eval(menu, (list) => list.value), '', 'it can be chosen again');
   const names = await page.$$eval(`${menu} option:not([value=""])`, (all) => all.map((one) => one.text));
   const places = await page.$$eval(part('settings-place'), (all) =>

@@ -324,7 +324,7 @@ const SAMPLES = {
    "ended_at": "2026-11-21T07:58:35Z",
    "exit_code": 1,
    "exit_reason": "network",
-   "resume_blocked": "quarantined",
+   "resumable": true,
    "quarantined": {
     "kind": "crash-loop",
     "code": "restart_quarantined"

@@ -382,16 +382,16 @@ pub mod session {
         #[must_use]
         pub fn origin(origin: &Word<Origin>) -> String {
             match origin.known() {
-                Some(Origin::Spawned) => "started by this service".to_owned(),
-                Some(Origin::Adopted) => "taken over".to_owned(),
-                Some(Origin::Rediscovered) => "found running without a record".to_owned(),
+                Some(Origin::Spawned) => "Started by this service".to_owned(),
+                Some(Origin::Adopted) => "Taken over".to_owned(),
+                Some(Origin::Rediscovered) => "Found running without a record".to_owned(),
                 None => origin.to_string(),
             }
         }
         /// It is so.
-        pub const YES: &str = "yes";
+        pub const YES: &str = "Yes";
         /// It is not so.
-        pub const NO: &str = "no";
+        pub const NO: &str = "No";
     }
 }
 

@@ -18,7 +18,8 @@ pub fn gib(of: u64, tenths: u64) -> String {
 /// Processor time, named.
 #[must_use]
 pub fn cpu(percent: &str) -> String {
-    format!("CPU {percent}")
+    // A figure stays with its name and its unit.
+    format!("CPU {percent}").replace(' ', "\u{a0}")
 }
 /// A curve in words.
 #[must_use]
