@@ -11,7 +11,7 @@ pub(super) fn held(bridges: Option<&[Bridge]>) -> Check {
     let Some(bridges) = bridges else {
         return warned(NAME, "could not be looked for", "see the check `db`");
     };
-    let held: Vec<(&str, String)> = bridges
+    let held: Vec<(&Bridge, String)> = bridges
         .iter()
         .filter_map(|bridge| {
             let why = match (&bridge.quarantine, bridge.restarts.quarantined_at) {
@@ -19,16 +19,21 @@ pub(super) fn held(bridges: Option<&[Bridge]>) -> Check {
                 (None, Some(_)) => "crashed too often",
                 (None, None) => return None,
             };
-            Some((bridge.id.short(), format!("{} ({why})", bridge.project)))
+            Some((bridge, format!("{} ({why})", bridge.project)))
         })
         .collect();
     let Some((first, _)) = held.first() else {
         return passed(NAME, "no session is held");
     };
-    let hint = format!(
-        "look at why on its page or with `svc logs {first}`, then continue it with \
-         `svc resume {first}`"
-    );
+    // What is held for its process is not resumed: its page says what is to be done first.
+    let given_up = held.iter().map(|(bridge, _)| bridge).find(|one| one.quarantine.is_none());
+    let hint = match given_up.map(|bridge| bridge.id.short()) {
+        Some(id) => format!(
+            "look at why on its page or with `svc logs {id}`, then continue it with \
+             `svc resume {id}`"
+        ),
+        None => format!("look at why on its page or with `svc logs {}`", first.id.short()),
+    };
     let shown: Vec<&String> = held.iter().map(|(_, shown)| shown).collect();
     let detail = format!("{} held: {}", counted(held.len(), "session"), some_of(&shown));
     warned(NAME, detail, &hint)
