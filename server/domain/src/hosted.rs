@@ -3,6 +3,7 @@
 //! [`decide`] takes a command, which can be refused; [`observe`] takes a fact, which cannot.
 
 pub mod frame;
+pub mod history;
 pub mod prompt;
 
 use crate::identity::ProcessIdentity;

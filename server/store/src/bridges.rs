@@ -26,7 +26,7 @@ const IS_UNUSED: &str = "SELECT NOT EXISTS (SELECT 1 FROM bridges) AND NOT EXIST
 pub(crate) const COUNT_LIVE: &str =
     "SELECT COUNT(*) FROM bridges WHERE status IN ('starting', 'running')";
 const DELETE: &str = "DELETE FROM bridges WHERE instance_id = ? AND revision = ?";
-const SAW_PROJECT: &str = "INSERT INTO projects (name, created_at, updated_at) VALUES (?1, ?2, ?2) \
+pub(crate) const SAW_PROJECT: &str = "INSERT INTO projects (name, created_at, updated_at) VALUES (?1, ?2, ?2) \
      ON CONFLICT (name) DO UPDATE SET updated_at = ?2";
 const PROJECTS: &str = "SELECT name FROM projects ORDER BY name";
 const ANNOUNCE: &str = "INSERT INTO announcements (instance_id, generation, event, at) \

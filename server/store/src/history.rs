@@ -84,6 +84,24 @@ pub struct PastEvent {
     pub detail: Option<String>,
 }
 
+/// What kind of session an event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HistoryMode {
+    /// A bridge of this mode.
+    Bridge(ResumeMode),
+    /// A Direct Session.
+    Hosted,
+}
+
+impl HistoryMode {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Bridge(mode) => mode.as_str(),
+            Self::Hosted => "hosted",
+        }
+    }
+}
+
 /// One event of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryRow {
@@ -92,7 +110,7 @@ pub struct HistoryRow {
     /// The bridge.
     pub instance_id: InstanceId,
     /// Its kind.
-    pub mode: ResumeMode,
+    pub mode: HistoryMode,
     /// What happened.
     pub kind: History,
     /// When.

@@ -2,12 +2,13 @@
 //!
 //! Statements on `hosted_sessions` and `hosted_prompts`.
 
-use crate::bridges::DROP_ANNOUNCEMENTS;
+use crate::bridges::{DROP_ANNOUNCEMENTS, SAW_PROJECT};
 use crate::end_facts::{self, EndFacts};
 use crate::error::StoreError;
+use crate::history::{self, HistoryRow};
 use crate::store::Store;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{FromRow, Row};
+use sqlx::{FromRow, Row, Sqlite};
 use std::path::PathBuf;
 use std::str::FromStr;
 use svc_domain::hosted::{Ended, HostedSession, Outcome, State};
@@ -274,6 +275,19 @@ impl FromRow<'_, SqliteRow> for PromptRow {
 type Query<'q> = sqlx::query::Query<'q, sqlx::Sqlite, sqlx::sqlite::SqliteArguments<'q>>;
 
 /// Binds what a change can change, from `status` on in the order of the statements.
+/// Adds what happened to the history, whose events belong to a project.
+async fn remember(
+    transaction: &mut sqlx::Transaction<'static, Sqlite>,
+    past: &[HistoryRow],
+) -> Result<(), StoreError> {
+    for event in past {
+        let saw = sqlx::query(SAW_PROJECT).bind(event.project.as_str()).bind(event.at.as_millis());
+        saw.execute(&mut **transaction).await?;
+        history::insert(transaction, event).await?;
+    }
+    Ok(())
+}
+
 fn bind_state<'q>(query: Query<'q>, session: &'q HostedSession) -> Query<'q> {
     let agent = session.agent.as_ref();
     let ended = session.ended();
@@ -306,13 +320,23 @@ impl Store {
 
     /// Records a new session; `false` when its id is taken.
     ///
+    /// `past` is what the history keeps of it.
+    ///
     /// # Errors
     /// Nothing was written.
-    pub async fn insert_hosted(&self, session: &HostedSession) -> Result<bool, StoreError> {
-        self.noted(self.insert_hosted_now(session).await)
+    pub async fn insert_hosted(
+        &self,
+        session: &HostedSession,
+        past: &[HistoryRow],
+    ) -> Result<bool, StoreError> {
+        self.noted(self.insert_hosted_now(session, past).await)
     }
 
-    async fn insert_hosted_now(&self, session: &HostedSession) -> Result<bool, StoreError> {
+    async fn insert_hosted_now(
+        &self,
+        session: &HostedSession,
+        past: &[HistoryRow],
+    ) -> Result<bool, StoreError> {
         let cwd = session.cwd.to_str().ok_or(StoreError::PathNotText)?;
         let mut transaction = self.begin().await?;
         let query = sqlx::query(INSERT)
@@ -326,14 +350,18 @@ impl Store {
         let query = bind_state(query, session)
             .bind(session.created_at.as_millis())
             .bind(session.on_limit.map(OnLimit::as_str));
-        let done = query.execute(&mut *transaction).await?;
+        let is_new = query.execute(&mut *transaction).await?.rows_affected() == 1;
+        if is_new {
+            remember(&mut transaction, past).await?;
+        }
         transaction.commit().await?;
-        Ok(done.rows_affected() == 1)
+        Ok(is_new)
     }
 
     /// Writes a session whose row has this revision; `false` when somebody was faster.
     ///
-    /// What an ended or resumed process asked is over in the same transaction.
+    /// What an ended or resumed process asked is over in the same transaction, and `past` is what
+    /// the history keeps of the change.
     ///
     /// # Errors
     /// Nothing was written.
@@ -342,9 +370,10 @@ impl Store {
         revision: i64,
         session: &HostedSession,
         end: Option<&EndFacts>,
+        past: &[HistoryRow],
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.noted(self.save_hosted_now(revision, session, end, now).await)
+        self.noted(self.save_hosted_now(revision, session, end, past, now).await)
     }
 
     async fn save_hosted_now(
@@ -352,6 +381,7 @@ impl Store {
         revision: i64,
         session: &HostedSession,
         end: Option<&EndFacts>,
+        past: &[HistoryRow],
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
@@ -378,6 +408,7 @@ impl Store {
         if let Some(facts) = end {
             end_facts::note(&mut transaction, &session.id, session.generation, facts).await?;
         }
+        remember(&mut transaction, past).await?;
         transaction.commit().await?;
         Ok(true)
     }

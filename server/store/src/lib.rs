@@ -42,7 +42,7 @@ pub use copy::{Withdrawn, carry_withdrawn_tokens, check_copy, copy_registry, wit
 pub use end_facts::{EndFacts, LastUse};
 pub use error::StoreError;
 pub use health::Health;
-pub use history::{HistoryFilter, HistoryRow, PastEvent};
+pub use history::{HistoryFilter, HistoryMode, HistoryRow, PastEvent};
 pub use hosted::{Decision, NewPrompt, Parked, PromptRow, StoredHosted};
 pub use inspect::RESTORING;
 pub use limit_waits::{LimitWait, TakenWaits};

@@ -237,6 +237,17 @@ async fn a_stopped_session_resumes_under_its_id_with_its_conversation() {
     let twice = server.client.resume(id).await.expect(200).json();
     assert_eq!((&twice["created"], &twice["generation"]), (&json!(false), &json!(2)));
     server.client.stop(id).await.expect(200);
+
+    // All of it stands in the history, also after the session was forgotten.
+    server.client.post(&format!("/api/instances/{id}/forget")).await.expect(200);
+    let past = server.client.get(&format!("/api/history?instance={id}")).await.expect(200).json();
+    let events = past["events"].as_array().unwrap();
+    let told: Vec<_> = events.iter().rev().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert_eq!(told, ["spawned", "ready", "ended", "spawned", "ready", "ended"], "{past}");
+    assert!(events.iter().all(|event| event["mode"] == "hosted"), "{past}");
+    assert_eq!(events[0]["exit_reason"], "operator_stop", "{past}");
+    let used = server.client.get("/api/projects/sortmeta").await.expect(200).json();
+    assert!(used.to_string().contains("last_used"), "{used}");
 }
 
 #[tokio::test]
@@ -253,6 +264,9 @@ async fn a_session_that_ends_by_itself_is_stopped_or_crashed_by_its_code() {
         stands(&mut events, id, status).await;
         let after = server.client.instance(id).await.expect(200).instance();
         assert_eq!(after.exit_code, Some(code));
+        let past = server.client.get(&format!("/api/history?instance={id}")).await.expect(200);
+        let end = if status == "crashed" { "crashed" } else { "ended" };
+        assert_eq!(past.json()["events"][0]["kind"], end);
         server.stop().await;
     }
 }

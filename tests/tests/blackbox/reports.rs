@@ -142,7 +142,7 @@ async fn a_direct_session_is_reported_with_who_stopped_it() {
     server.client.stop(&id).await.expect(200);
     let found = report(&server, &id).await;
     assert_eq!((&found["kind"], &found["asked"]["by"]), (&json!("direct"), &json!("admin")));
-    assert_eq!(kinds(&found).first(), Some(&"spawned"), "{found}");
+    assert_eq!(kinds(&found), ["spawned", "ready", "stop_asked", "ended"], "{found}");
 }
 
 #[tokio::test]

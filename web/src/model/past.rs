@@ -107,8 +107,8 @@ impl From<HistoryEvent> for Event {
 impl Past {
     /// The events together with those of background sessions, the newest first.
     ///
-    /// The history keeps bridges only; jobs tell of their own start and end. Those before the
-    /// oldest event are left out while there are older events to read.
+    /// The history keeps no background sessions; they tell of their own start and end. Those
+    /// before the oldest event are left out while there are older events to read.
     #[must_use]
     pub fn with_jobs<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Vec<Event> {
         let oldest = self.events.last().filter(|_| self.before.is_some()).map(|event| event.at);

@@ -22,7 +22,7 @@ use svc_shared::events::{BridgeEvent, Event, EventName, Payload};
 use svc_shared::ids::InstanceId;
 use svc_shared::status::ExitReason;
 use svc_store::{
-    Along, Cap, Content, EndFacts, HistoryRow, NewStranded, Saved, StoreError, Stored,
+    Along, Cap, Content, EndFacts, HistoryMode, HistoryRow, NewStranded, Saved, StoreError, Stored,
 };
 use tracing::{error, info, warn};
 
@@ -242,7 +242,7 @@ impl Transitions {
                 Effect::Remember(kind) => Some(HistoryRow {
                     project: next.project.clone(),
                     instance_id: next.id.clone(),
-                    mode: next.resume_mode,
+                    mode: HistoryMode::Bridge(next.resume_mode),
                     kind: *kind,
                     at: now,
                     session_ref: self.refs.of(next),
@@ -260,7 +260,7 @@ impl Transitions {
         let event = HistoryRow {
             project: bridge.project.clone(),
             instance_id: bridge.id.clone(),
-            mode: bridge.resume_mode,
+            mode: HistoryMode::Bridge(bridge.resume_mode),
             kind,
             at: self.clock.now(),
             session_ref: self.refs.of(bridge),

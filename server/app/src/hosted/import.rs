@@ -43,7 +43,7 @@ impl HostedParts {
                 warn!("a record of {FILE} is left out: its id or project cannot be used");
                 continue;
             };
-            taken += usize::from(self.rows.store.insert_hosted(&session).await?);
+            taken += usize::from(self.rows.store.insert_hosted(&session, &[]).await?);
         }
         match blocking(move || put_aside(&path)).await? {
             Ok(aside) => info!("took over {taken} records of {FILE}, now {}", aside.display()),

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_domain::effect::Lifecycle;
+use svc_domain::hosted::history::remembered;
 use svc_domain::hosted::{Command, Fact, HostedSession, Refusal, State, Step, decide, observe};
 use svc_ports::Clock;
 use svc_shared::api::instances::Instance;
@@ -22,7 +23,7 @@ use svc_shared::events::{BridgeEvent, Event, EventName, Payload};
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{BridgeStatus, ExitReason, OnLimit, ResumeMode, SpawnMode};
 use svc_shared::stream::Record;
-use svc_store::{EndFacts, PromptRow, Store, StoredHosted};
+use svc_store::{EndFacts, HistoryMode, HistoryRow, PromptRow, Store, StoredHosted};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 /// Tries against a row that others write at the same time.
@@ -212,7 +213,8 @@ impl HostedRows {
     /// # Errors
     /// Nothing was written.
     pub async fn insert(&self, session: &HostedSession) -> Result<(), AppError> {
-        if !self.store.insert_hosted(session).await? {
+        let past = self.past(None, session, self.clock.now());
+        if !self.store.insert_hosted(session, &past).await? {
             return Err(AppError::busy("this id is taken; try again"));
         }
         self.refresh().await?;
@@ -277,7 +279,9 @@ impl HostedRows {
             let asked = asks(&next) && !asks(&stored.session);
             let asked = asked.then(|| (audit::asker(self.has_readers()), now));
             let end = asked.map(|asked| EndFacts { asked: Some(asked), last: None });
-            if !self.store.save_hosted(stored.revision, &next, end.as_ref(), now).await? {
+            let past = self.past(Some(&stored.session), &next, now);
+            let end = end.as_ref();
+            if !self.store.save_hosted(stored.revision, &next, end, &past, now).await? {
                 continue;
             }
             // It is told of even where it cannot be shown.
@@ -288,6 +292,27 @@ impl HostedRows {
             return Ok(Changed::Now(next));
         }
         Err(AppError::busy("the row is written by too many at once; try again"))
+    }
+
+    /// What the history keeps of a change.
+    fn past(
+        &self,
+        before: Option<&HostedSession>,
+        after: &HostedSession,
+        now: svc_shared::Timestamp,
+    ) -> Vec<HistoryRow> {
+        let uuid = after.session_uuid.as_deref();
+        let row = |kind| HistoryRow {
+            project: after.project.clone(),
+            instance_id: after.id.clone(),
+            mode: HistoryMode::Hosted,
+            kind,
+            at: now,
+            session_ref: uuid.and_then(|raw| self.refs.session(raw)),
+            exit_reason: after.ended().and_then(|ended| ended.reason),
+            detail: None,
+        };
+        remembered(before, after).into_iter().map(row).collect()
     }
 
     /// Removes a session that has ended.

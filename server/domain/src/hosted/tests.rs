@@ -1,6 +1,8 @@
 //! Tables of the states of a Direct Session.
 
+use super::history::remembered;
 use super::*;
+use crate::effect::History;
 use crate::identity::Pid;
 
 fn at(millis: i64) -> Timestamp {
@@ -119,4 +121,32 @@ fn the_first_conversation_is_kept() {
     let named = after(&fresh, Fact::Named("one".into()));
     assert_eq!(named.session_uuid.as_deref(), Some("one"));
     assert_eq!(after(&named, Fact::Named("two".into())), named);
+}
+
+#[test]
+fn the_history_keeps_what_begins_and_ends_a_session() {
+    use History as H;
+    let end = |outcome| {
+        let ended = after(&session(State::Running), exited(Some(0), None));
+        let State::Ended(ended) = ended.state else { panic!("{ended:?}") };
+        State::Ended(Ended { outcome, ..ended })
+    };
+    let crashed = || end(Outcome::Crashed);
+    for (before, now, told) in [
+        (None, State::Starting, &[H::Spawned][..]),
+        (Some(State::Starting), State::Running, &[H::Ready]),
+        (Some(State::Starting), end(Outcome::Failed), &[H::Ended]),
+        (Some(State::Running), State::Running, &[]),
+        (Some(State::Running), State::Stopping, &[]),
+        (Some(State::Running), crashed(), &[H::Crashed]),
+        (Some(State::Stopping), end(Outcome::Stopped), &[H::Ended]),
+        (Some(crashed()), crashed(), &[]),
+        // Its agent was found alive.
+        (Some(crashed()), State::Running, &[H::Ready]),
+    ] {
+        let before = before.map(session);
+        assert_eq!(remembered(before.as_ref(), &session(now)), told, "{before:?}");
+    }
+    let resumed = HostedSession { generation: 2, ..session(State::Starting) };
+    assert_eq!(remembered(Some(&session(crashed())), &resumed), [H::Spawned]);
 }

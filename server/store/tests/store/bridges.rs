@@ -8,7 +8,9 @@ use svc_shared::Timestamp;
 use svc_shared::status::{
     ExitReason, Origin, PermissionMode, QuarantineCode, ResumeMode, SpawnMode,
 };
-use svc_store::{Access, Along, Cap, Content, HistoryRow, Inserted, Saved, Store, StoreError};
+use svc_store::{
+    Access, Along, Cap, Content, HistoryMode, HistoryRow, Inserted, Saved, Store, StoreError,
+};
 
 fn states() -> Vec<State> {
     let mut states = Vec::new();
@@ -370,7 +372,7 @@ fn event(at: Timestamp) -> HistoryRow {
     HistoryRow {
         project: "api".parse().unwrap(),
         instance_id: id(1),
-        mode: ResumeMode::Standard,
+        mode: HistoryMode::Bridge(ResumeMode::Standard),
         kind: History::Ended,
         at,
         session_ref: Some("0123456789abcdef".parse().unwrap()),

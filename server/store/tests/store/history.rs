@@ -4,13 +4,13 @@ use crate::support::*;
 use svc_domain::effect::History;
 use svc_shared::Timestamp;
 use svc_shared::status::{ExitReason, ResumeMode};
-use svc_store::{HistoryFilter, HistoryRow, Saved, Store};
+use svc_store::{HistoryFilter, HistoryMode, HistoryRow, Saved, Store};
 
 fn event(number: u32, project: &str, kind: History, at: i64) -> HistoryRow {
     HistoryRow {
         project: project.parse().unwrap(),
         instance_id: id(number),
-        mode: ResumeMode::Standard,
+        mode: HistoryMode::Bridge(ResumeMode::Standard),
         kind,
         at: Timestamp::from_millis(at),
         session_ref: None,
