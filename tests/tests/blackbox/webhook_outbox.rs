@@ -105,6 +105,8 @@ async fn h98_an_event_that_was_recorded_before_the_service_died_is_posted() {
         let world = keeping(&[receiver.url("a")]);
         let server = world.serve().await;
         let id = server.client.run("app").await.instance_id.to_string();
+        // Both events are recorded: none is left for the service that dies.
+        receiver.until(2).await;
         all_posted(&server).await;
         server.kill().await;
         let armed = format!("{point}=abort");
