@@ -261,11 +261,7 @@ async fn what_the_process_printed_is_in_the_log_with_its_source() {
     let server = world.serve().await;
     let id = server.client.run("app").await.instance_id.to_string();
     let mut page = server.events().await;
-    // Where the process writes what is not for its log.
-    let logs = std::fs::read_dir(world.state.join("logs")).unwrap().flatten();
-    let printed =
-        logs.map(|file| file.path()).find(|path| path.to_string_lossy().ends_with(".stderr.log"));
-    std::fs::write(printed.expect("a file of what is printed"), "fatal: no memory left\n").unwrap();
+    crate::reports::print(&world, "fatal: no memory left\n");
     world.bridges_of("app")[0].signal(rustix::process::Signal::KILL);
     page.until_status("app", "crashed").await;
     let told = world.cli(&["logs", &id]).await.ok().stdout;

@@ -13,7 +13,7 @@ use std::io::Write as _;
 const SECRET: &str = "sk-ant-api03-not-a-real-key-0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Adds to what the agent of the only session has printed.
-fn print(world: &World, text: &str) {
+pub fn print(world: &World, text: &str) {
     let logs = fs::read_dir(world.state_dir().join("logs")).unwrap().flatten();
     let output = logs.map(|entry| entry.path()).find(|path| {
         path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".stderr.log"))
