@@ -303,7 +303,7 @@ mod tests {
                 }
                 assert_eq!(is_copied, is_verb, "{file}: {rest}");
                 if is_copied {
-                    let filled = rest.replace("{first}", "3f2a90c1").replace("{}", "4242");
+                    let filled = rest.replace("{id}", "3f2a90c1").replace("{}", "4242");
                     let parsed = crate::cli::arguments::Arguments::command()
                         .try_get_matches_from(filled.split_whitespace());
                     assert!(parsed.is_ok(), "{file}: {rest}: {parsed:?}");
